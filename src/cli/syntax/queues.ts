@@ -1,0 +1,31 @@
+/** `queues list`, `pause`, `resume`, `drain` and `purge`. */
+import type { Command } from 'commander'
+import { duration } from '../../core/options.js'
+import { checked } from '../values.js'
+import { type Action, examples } from './action.js'
+
+export function queuesCommands(root: Command, action: Action): void {
+  const queues = root.command('queues').description('look at queues; pause, resume, drain and purge them')
+  examples(queues.command('list'), 'queues list')
+    .description('list queues with the number of jobs in each state')
+    .action(action(async () => (await import('../commands/queues.js')).queuesList))
+  examples(queues.command('pause'), 'queues pause mail reports')
+    .description('from now on no job of these queues is claimed; running ones go on')
+    .argument('<queues...>')
+    .action(action(async () => (await import('../commands/queues.js')).queuesPause))
+  examples(queues.command('resume'), 'queues resume mail')
+    .description('end a pause (or a drain)')
+    .argument('<queues...>')
+    .action(action(async () => (await import('../commands/queues.js')).queuesResume))
+  examples(queues.command('drain'), 'queues drain mail --timeout 10m')
+    .description('refuse new jobs, and wait until nothing of the queue waits or runs; it refuses until it is resumed')
+    .argument('<queue>')
+    .option('--timeout <duration>', 'how long to wait', checked('--timeout', duration()), '1h')
+    .action(action(async () => (await import('../commands/queues-empty.js')).queuesDrain))
+  examples(queues.command('purge'), 'queues purge mail', 'queues purge mail --yes')
+    .description('delete all that waits in a queue, without a record; running jobs go on')
+    .argument('<queue>')
+    .option('--dry-run', 'say how many that would be, and delete nothing')
+    .option('--yes', 'do not ask')
+    .action(action(async () => (await import('../commands/queues-empty.js')).queuesPurge))
+}

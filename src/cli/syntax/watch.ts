@@ -1,0 +1,34 @@
+/** `stats`, `tail`, `workers` and `doctor`: what is going on, and whether it is well. */
+import type { Command } from 'commander'
+import { duration } from '../../core/options.js'
+import { ENDING_STATES } from '../commands/tail-states.js'
+import { checked, nameOf, statesAmong } from '../values.js'
+import { type Action, examples, ofQueueAndKind } from './action.js'
+
+export function watchCommands(root: Command, action: Action): void {
+  examples(root.command('stats'), 'stats', 'stats --queue mail --watch')
+    .description(
+      'queues at work, those that wait longest first: what waits and for how long, what runs, how much was completed, who works',
+    )
+    .option('--queue <name>', 'of this queue only', nameOf('--queue'))
+    .option('--watch', 'again and again, until Ctrl-C')
+    .option('--every <duration>', 'with --watch: how often', checked('--every', duration({ minMs: 500 })), '2s')
+    .action(action(async () => (await import('../commands/stats.js')).stats))
+  examples(ofQueueAndKind(root.command('tail')), 'tail', 'tail --state dead --since 1h', 'tail --kind charge --json')
+    .description('jobs as they end, one line each, until Ctrl-C')
+    .option(
+      '--state <states>',
+      `one or more of ${ENDING_STATES.join(', ')}, with commas; all unless given`,
+      statesAmong('--state', ENDING_STATES),
+    )
+    .option('--since <duration>', 'begin with those of so long ago', checked('--since', duration()), '1m')
+    .option('--no-follow', 'end with the newest one there is')
+    .action(action(async () => (await import('../commands/tail.js')).tail))
+  examples(root.command('workers'), 'workers', 'workers --json')
+    .description('list the workers that are alive, on any machine')
+    .action(action(async () => (await import('../commands/workers.js')).workers))
+  examples(root.command('doctor'), 'doctor', 'doctor --strict --json')
+    .description('look for what is wrong or will be: server, schema, leases, time-outs, growth, connections, workers')
+    .option('--strict', 'warnings are failures, too (exit code 1)')
+    .action(action(async () => (await import('../doctor/doctor.js')).doctor))
+}

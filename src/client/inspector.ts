@@ -1,0 +1,136 @@
+/** Looks at jobs, queues and workers, and changes nothing. Called by the queue, job handles and control. */
+import { knownJobId } from '../core/choices.js'
+import { instant } from '../core/due.js'
+import { JOB_STATES } from '../core/job.js'
+import {
+  badRelation,
+  type Given,
+  type Held,
+  name,
+  type OptionTable,
+  oneOf,
+  optionReader,
+  text,
+  whole,
+} from '../core/options.js'
+import type { Connection } from '../storage/connection.js'
+import type { DeadGroups, Inspect, JobView, QueueCounts, QueueView, WorkerView } from '../storage/storage.js'
+import { deadReason, fingerprint } from './filters.js'
+import { need } from './need.js'
+
+const LIST_OPTIONS = {
+  /** The state that the jobs are in. */
+  state: { check: oneOf(['ready', 'delayed', 'retrying', 'running', 'completed', 'cancelled', 'dead']) },
+  /** Of this queue only. */
+  queue: { check: name },
+  /** Of this kind only. */
+  kind: { check: name },
+  /** Of dead ones: for this reason only. */
+  reason: { check: deadReason },
+  /** Of dead ones: of this failure only, as `deadGroups` tells it; null or "none" for those without a fingerprint. */
+  fingerprint: { check: fingerprint },
+  /** Of those that have ended: at or after this instant. */
+  endedAfter: { check: instant },
+  /** Of those that have ended: before this instant. */
+  endedBefore: { check: instant },
+  /** Jobs in a page, 1,000 at most; 100 unless given. */
+  limit: { default: 100, check: whole({ min: 1, max: 1_000 }) },
+  /** The `next` of the page before. */
+  after: { check: text(4_096) },
+} satisfies OptionTable
+
+/** The options of `list`; `state` has to be there. */
+export type ListOptions = Given<typeof LIST_OPTIONS> & Required<Pick<Given<typeof LIST_OPTIONS>, 'state'>>
+
+const readList = optionReader(LIST_OPTIONS)
+
+const DEAD_GROUP_OPTIONS = {
+  /** Of this queue only. */
+  queue: { check: name },
+  /** Of this kind only. */
+  kind: { check: name },
+  /** Groups at most, the newest; 100 unless given. */
+  limit: { default: 100, check: whole({ min: 1, max: 1_000 }) },
+} satisfies OptionTable
+
+/** The options of `deadGroups`. */
+export type DeadGroupOptions = Given<typeof DEAD_GROUP_OPTIONS>
+
+const readDeadGroups = optionReader(DEAD_GROUP_OPTIONS)
+
+/** A page of jobs, in the natural order of their state: next to run, next due, newest end first. */
+export interface JobPage {
+  jobs: JobView[]
+  /** Give it as `after` for the next page; null at the end. */
+  next: string | null
+}
+
+export class Inspector {
+  constructor(private readonly connection: Connection) {}
+
+  async get(id: string): Promise<JobView | null> {
+    const [view] = await this.getMany([knownJobId(id, 'id')])
+    return view ?? null
+  }
+
+  async getMany(ids: readonly string[]): Promise<(JobView | null)[]> {
+    return this.facet('looking at jobs').get(ids)
+  }
+
+  async list(options: ListOptions): Promise<JobPage> {
+    return this.page(readList(options))
+  }
+
+  /** Every job of the state, read a page at a time. */
+  async *all(options: ListOptions): AsyncGenerator<JobView, void, undefined> {
+    let request = readList(options)
+    for (;;) {
+      const { jobs, next } = await this.page(request)
+      yield* jobs
+      if (next === null) return
+      request = { ...request, after: next }
+    }
+  }
+
+  async deadGroups(options?: DeadGroupOptions): Promise<DeadGroups> {
+    const { queue, kind, limit } = readDeadGroups(options)
+    return this.facet('grouping dead letters').deadGroups({
+      limit,
+      ...(queue === undefined ? {} : { queue }),
+      ...(kind === undefined ? {} : { kind }),
+    })
+  }
+
+  async counts(queue: string): Promise<QueueCounts> {
+    return this.facet('counting jobs').counts(name(queue, 'queue'))
+  }
+
+  async queues(): Promise<QueueView[]> {
+    return this.facet('listing queues').queues()
+  }
+
+  async workers(): Promise<WorkerView[]> {
+    return this.facet('listing workers').workers()
+  }
+
+  private page({ state, limit, ...narrow }: Held<typeof LIST_OPTIONS>): Promise<JobPage> {
+    if (state === undefined) throw badRelation('state', `it is needed; one of ${JOB_STATES.join(', ')}`)
+    const said = Object.entries(narrow).filter(([, value]) => value !== undefined)
+    for (const [option] of said) checkFits(option, state)
+    return this.facet('listing jobs').list({ state, limit, ...Object.fromEntries(said) })
+  }
+
+  private facet(purpose: string): Inspect {
+    return need(this.connection.storage, 'inspect', purpose)
+  }
+}
+
+const OF_DEAD = ['reason', 'fingerprint']
+const OF_ENDED = ['endedAfter', 'endedBefore']
+
+/** What a filter asks for and no job of the state can have would be an empty list, taken for good news. */
+function checkFits(option: string, state: string): void {
+  const states = OF_DEAD.includes(option) ? ['dead'] : ['completed', 'cancelled', 'dead']
+  if ((OF_DEAD.includes(option) || OF_ENDED.includes(option)) && !states.includes(state))
+    throw badRelation(option, `jobs that are ${state} have none; it goes with the state ${states.join(', ')}`)
+}

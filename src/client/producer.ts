@@ -1,0 +1,122 @@
+/** Enqueues: one job, many, or a stream of them. Called by the queue. */
+import { isKind, type JobItem, type Kind } from '../core/kind.js'
+import { invalidOption } from '../core/options.js'
+import type { NewJob } from '../storage/storage.js'
+import { announce } from './announce.js'
+import { Batches } from './batches.js'
+import { type EnqueueManyOptions, type EnqueueOptions, NOTHING_SAID, readEnqueue, readMany } from './calls.js'
+import { Job, type JobAccess } from './job.js'
+import { Line } from './line.js'
+import { type EnqueueResult, errorOf, type Sent } from './outcome.js'
+import { isOpen, persist } from './persist.js'
+import { prepare } from './prepare.js'
+import { Sender } from './sender.js'
+import type { AnyIterable } from './source.js'
+
+/** With more in flight the calls would be smaller, and the pool of the store would have none left for workers. */
+const PLAIN_LINE = { callsMax: 4, jobsMax: 1_000 }
+/** A job with an idempotency key goes alone: whoever holds its key up holds nobody else up. */
+const KEYED_LINE = { callsMax: 4, jobsMax: 1 }
+
+export class Producer {
+  private readonly sender: Sender
+  private readonly plain: Line
+  private readonly keyed: Line
+  /** Keyed enqueues that may be tried again. */
+  private readonly persisting = new Set<Promise<Sent[]>>()
+  /** Calls of `enqueueMany` that have not ended. */
+  private manyCalls = 0
+
+  constructor(
+    private readonly access: JobAccess,
+    private readonly storeTimeoutMs: number,
+  ) {
+    const { connection } = access
+    this.sender = new Sender(connection)
+    this.plain = new Line(connection.env, this.sender, PLAIN_LINE)
+    this.keyed = new Line(connection.env, this.sender, KEYED_LINE)
+  }
+
+  async enqueue<In, Result>(
+    kind: Kind<In, Result>,
+    payload: In | undefined,
+    options: EnqueueOptions | undefined,
+  ): Promise<Job<Result>> {
+    if (!isKind(kind)) throw invalidOption('kind', kind, 'what defineJob() made')
+    const { env } = this.access.connection
+    const held = options === undefined ? NOTHING_SAID : readEnqueue(options)
+    const deadline = env.monotonic() + (held.storeTimeout ?? this.storeTimeoutMs)
+    const prepared = prepare(kind, payload, held, {
+      id: env.id(),
+      fraction: held.spread === undefined ? 0 : env.random(),
+    })
+    const job = prepared instanceof Promise ? await prepared : prepared
+    return this.handle(job, await this.sent(job, held.tx, deadline))
+  }
+
+  /** All results; the first batch that the store does not take ends the call for the rest. */
+  async enqueueMany(items: AnyIterable<JobItem>, options: EnqueueManyOptions | undefined): Promise<EnqueueResult[]> {
+    const all: EnqueueResult[] = []
+    this.manyCalls += 1
+    try {
+      for await (const results of this.batches(items, options, true)) for (const result of results) all.push(result)
+      return all
+    } finally {
+      this.manyCalls -= 1
+    }
+  }
+
+  /** Options are read at once, items as results are taken. */
+  enqueueStream(
+    items: AnyIterable<JobItem>,
+    options: EnqueueManyOptions | undefined,
+  ): AsyncGenerator<EnqueueResult, void, undefined> {
+    return flat(this.batches(items, options, false))
+  }
+
+  /** Resolves when every enqueue that was sent was told its outcome. Batches that come later are refused. */
+  async close(): Promise<void> {
+    // A call made just before has read its first items and not sent them yet: it does so within this turn.
+    if (this.manyCalls > 0) await new Promise<void>((resolve) => this.access.connection.env.soon(resolve))
+    await Promise.all([this.sender.close(), this.plain.idle(), ...this.persisting])
+  }
+
+  private batches(
+    items: AnyIterable<JobItem>,
+    options: EnqueueManyOptions | undefined,
+    giveUp: boolean,
+  ): AsyncGenerator<EnqueueResult[], void, undefined> {
+    const call = readMany(options)
+    const timeoutMs = call.storeTimeout ?? this.storeTimeoutMs
+    return new Batches(this.access.connection, this.sender, items, { call, timeoutMs, giveUp }).results()
+  }
+
+  private async sent(job: NewJob, tx: unknown, deadline: number): Promise<Sent> {
+    if (tx === undefined)
+      return job.idempotency === undefined ? this.plain.add(job, deadline) : this.sentKeyed(job, deadline)
+    const [sent] = await this.sender.sendWithin([job], { tx, deadline })
+    return sent!
+  }
+
+  /** Each try waits in line anew, so that those whose key is busy take no place from the others. */
+  private async sentKeyed(job: NewJob, deadline: number): Promise<Sent> {
+    const { connection } = this.access
+    const attempt = async (): Promise<Sent[]> => [await this.keyed.add(job, deadline)]
+    const persisting = persist(connection.env, [job], { attempt, deadline, tx: undefined })
+    this.persisting.add(persisting)
+    const [sent] = await persisting
+    this.persisting.delete(persisting)
+    if (isOpen(job, sent!)) announce(connection, [job], [sent!])
+    return sent!
+  }
+
+  private handle<Result>(job: NewJob, sent: Sent): Job<Result> {
+    if (sent.status === 'created') return new Job(this.access, job.id, job.kind, job.queue, false)
+    if (sent.status === 'duplicate') return new Job(this.access, sent.id, job.kind, job.queue, true)
+    throw errorOf(job, sent)
+  }
+}
+
+async function* flat<T>(batches: AsyncIterable<T[]>): AsyncGenerator<T, void, undefined> {
+  for await (const batch of batches) yield* batch
+}

@@ -1,0 +1,168 @@
+/** How a worker gets jobs. Called by MemoryStorage. */
+import type { Json } from '../../core/job.js'
+import { ageingKey, pick, type QueueOrder } from '../../core/priority.js'
+import type { Claim, ClaimedJob, ClaimRequest, Lease } from '../storage.js'
+import { copyOfHistory, copyOfSpec } from './copy.js'
+import { type JobRow, lanePosition, neverStarted } from './jobs.js'
+import { isWhole, type LeaseRow, type Slot } from './leases.js'
+import { settle } from './settle.js'
+import type { MemoryState } from './state.js'
+
+/** One message to the worker stays small, and a take-over moves whole leases. */
+const LEASE_JOBS_MAX = 100
+
+export function claim(state: MemoryState, request: ClaimRequest): Claim {
+  const settled = settle(state, request.finished ?? [])
+  const now = state.now()
+  const worker = state.workers.get(request.worker)
+  for (const { queue } of request.queues) state.queues.ensure(queue)
+  const paused = request.queues.map(({ queue }) => queue).filter((queue) => state.queues.get(queue).paused)
+  const answer = { settled, paused, nowMs: now }
+  // Who did not look says that there may be more.
+  const unseen = { more: true, nextDueMs: null }
+  if (worker === undefined) return { ...answer, ...unseen, status: 'gone', leases: [] }
+  if (request.request <= worker.known || worker.taken.has(request.request))
+    return { ...answer, ...unseen, status: 'ok', leases: leasesOf(state, request) }
+  const more = takeLeases(state, request, now)
+  const leases = leasesOf(state, request)
+  // One that found nothing may look again: nothing was written of it.
+  if (leases.length > 0) worker.taken.add(request.request)
+  return { ...answer, status: 'ok', leases, more, nextDueMs: nextDueMs(state, now, queuesOf(request)) }
+}
+
+/**
+ * What this request has taken, now or when it was here before: asked again it gives the same batch. A lease of which
+ * something was settled has reached its worker, so no repeat may hand it out once more.
+ */
+function leasesOf(state: MemoryState, { worker, request }: ClaimRequest): Lease[] {
+  const leases = state.leases.of(worker).filter((lease) => lease.request === request && isWhole(lease))
+  return leases.map(leaseAnswer)
+}
+
+function queuesOf({ queues }: ClaimRequest): string[] {
+  return queues.map(({ queue }) => queue)
+}
+
+/** Of these queues, or of all. */
+export function nextDueMs(state: MemoryState, now: number, queues?: readonly string[]): number | null {
+  for (const { queue, dueAt } of state.jobs.delayed.items())
+    if (queues === undefined || queues.includes(queue)) return Math.max(0, dueAt - now)
+  return null
+}
+
+export function leaseAnswer({ fence, alone, slots }: LeaseRow): Lease {
+  return { fence, alone, jobs: slots.map(claimedJob) }
+}
+
+/** Answers whether there may be more. */
+function takeLeases(state: MemoryState, request: ClaimRequest, now: number): boolean {
+  const suspect = request.suspects && request.limit > 0 ? nextSuspect(state, request) : undefined
+  if (suspect !== undefined) {
+    lease(state, request, [suspect], true, now)
+    return true
+  }
+  return takeJobs(state, request, now) >= request.limit
+}
+
+/** A suspect of a queue in which no other one runs. */
+function nextSuspect(state: MemoryState, { queues, kinds }: ClaimRequest): JobRow | undefined {
+  for (const { queue } of queues) {
+    if (state.queues.get(queue).paused || state.leases.runsAlone(queue)) continue
+    const suspect = state.jobs.lanes.suspect(queue, kinds)
+    if (suspect !== undefined) return suspect
+  }
+  return undefined
+}
+
+/**
+ * Each queue gives up to its share; then, in the same order, what others left. What is taken at a time shares leases.
+ * Answers how many were taken.
+ */
+function takeJobs(state: MemoryState, request: ClaimRequest, now: number): number {
+  const { queues, kinds, limit, apart } = request
+  const turns = new Map(queues.map(({ queue, turn }) => [queue, turn]))
+  let taken = 0
+  const takeFrom = (queue: string, most: number): void => {
+    const { paused, order } = state.queues.get(queue)
+    if (paused || most <= 0) return
+    const turn = turns.get(queue)!
+    const jobs = firstOfLanes(state.jobs.lanes.candidates(queue, kinds, most), order, turn, most)
+    for (const batch of batches(jobs, apart)) lease(state, request, batch, false, now)
+    turns.set(queue, turn + jobs.length)
+    taken += jobs.length
+  }
+  for (const { queue, share } of queues) takeFrom(queue, Math.min(share, limit - taken))
+  for (const { queue } of queues) takeFrom(queue, limit - taken)
+  return taken
+}
+
+/**
+ * The order of the queue decides how many each lane gives; a lane gives its first ones. They go in the order of the
+ * queue, but for what it reserves: that only matters for who is taken.
+ */
+function firstOfLanes(candidates: readonly JobRow[], order: QueueOrder, turn: number, limit: number): JobRow[] {
+  const quotas = new Map<number, number>()
+  for (const job of pick(candidates, order, turn, limit)) quotas.set(laneOf(job), (quotas.get(laneOf(job)) ?? 0) + 1)
+  const inLanes = candidates.toSorted((a, b) => lanePosition(a) - lanePosition(b))
+  const firsts = inLanes.filter((job) => {
+    const left = quotas.get(laneOf(job)) ?? 0
+    quotas.set(laneOf(job), left - 1)
+    return left > 0
+  })
+  const keyOf = order === 'ageing' ? ageingKey : ({ dueAt }: JobRow) => dueAt
+  const levelOf = order === 'ageing' ? () => 0 : ({ priority }: JobRow) => priority
+  return firsts.sort((a, b) => levelOf(b) - levelOf(a) || keyOf(a) - keyOf(b) || a.dueNth - b.dueNth)
+}
+
+function laneOf({ priority, front }: JobRow): number {
+  return priority * 2 + (front ? 1 : 0)
+}
+
+/** What shares a lease. The order of the batches is that of their first jobs. */
+function batches(jobs: readonly JobRow[], apart: readonly string[]): JobRow[][] {
+  const batches: JobRow[][] = []
+  let shared: JobRow[] | undefined
+  for (const job of jobs) {
+    const own = apart.includes(job.kind)
+    if (!own && shared !== undefined && shared.length < LEASE_JOBS_MAX) {
+      shared.push(job)
+      continue
+    }
+    const batch = [job]
+    batches.push(batch)
+    if (!own) shared = batch
+  }
+  return batches
+}
+
+function lease(state: MemoryState, request: ClaimRequest, jobs: JobRow[], alone: boolean, now: number): void {
+  const slots = jobs.map((job, ordinal): Slot => {
+    state.jobs.toLeased(job, request.worker, now)
+    return {
+      job,
+      ordinal,
+      history: job.history,
+      waitedMs: now - job.dueAt,
+      expiresInMs: job.expiresAt !== null && neverStarted(job) ? job.expiresAt - now : null,
+      open: true,
+      started: false,
+      crash: null,
+    }
+  })
+  state.leases.add({ worker: request.worker, request: request.request, alone, claimedAt: now, slots })
+}
+
+function claimedJob({ job, history, waitedMs, expiresInMs }: Slot): ClaimedJob {
+  return {
+    id: job.id,
+    kind: job.kind,
+    queue: job.queue,
+    priority: job.priority,
+    payload: JSON.parse(job.payload) as Json,
+    spec: copyOfSpec(job.spec),
+    history: copyOfHistory(history),
+    enqueuedAt: Math.round(job.enqueuedAt),
+    waitedMs,
+    expiresInMs,
+  }
+}

@@ -1,0 +1,104 @@
+/** How jobs come in. Called by MemoryStorage. */
+import { QueueError } from '../../core/errors.js'
+import type { EnqueueOptions, EnqueueOutcome, NewJob } from '../storage.js'
+import { copyOfSpec } from './copy.js'
+import type { JobRow } from './jobs.js'
+import type { KeyRow } from './keys.js'
+import type { MemoryState } from './state.js'
+
+export function enqueue(state: MemoryState, jobs: readonly NewJob[], options: EnqueueOptions): EnqueueOutcome[] {
+  if (options.tx !== undefined)
+    throw new QueueError('CAPABILITY_MISSING', 'the memory store has no transactions: leave out { tx }')
+  const now = state.now()
+  return jobs.map((job) => enqueueOne(state, job, now))
+}
+
+/**
+ * After what no store could take the key comes first, then a known id: a call that is sent again after a lost answer has to hear of the job that it
+ * made, also when the queue is being drained meanwhile.
+ */
+function enqueueOne(state: MemoryState, job: NewJob, now: number): EnqueueOutcome {
+  const { idempotency } = job
+  state.queues.ensure(job.queue)
+  const fault = payloadFault(job.payload)
+  if (fault !== undefined) return { status: 'refused', code: 'STORE_REJECTED', cause: fault }
+  const known = idempotency && livingKey(state, job.kind, idempotency.key, now)
+  if (known !== undefined)
+    return { status: known.payloadHash === idempotency?.payloadHash ? 'duplicate' : 'mismatch', id: known.id }
+  if (state.jobs.get(job.id) !== undefined)
+    return { status: 'refused', code: 'DUPLICATE_ID', cause: new Error(`a job with the id ${job.id} exists`) }
+  if (state.queues.get(job.queue).draining) return { status: 'draining' }
+  store(state, job, now)
+  return { status: 'created' }
+}
+
+function store(state: MemoryState, job: NewJob, now: number): void {
+  const row = newRow(state, job, now)
+  if (job.idempotency !== undefined) state.keys.add(job, job.idempotency, row.dueAt)
+  state.jobs.insert(row, now)
+  // Told of a delayed one too: the listener may be asleep until long after its due time.
+  state.hints.tell(job.queue)
+}
+
+/** The record of a key, unless its retention is over and its job has ended for good: then the key is free. */
+function livingKey(state: MemoryState, kind: string, key: string, now: number): KeyRow | undefined {
+  const row = state.keys.get(kind, key)
+  if (row === undefined || row.until > now || mayRun(state.jobs.get(row.id))) return row
+  state.keys.delete(row)
+  return undefined
+}
+
+/** A dead letter too: a redrive may bring it back, beside another job of its key. */
+export function mayRun(job: JobRow | undefined): boolean {
+  return job !== undefined && job.place !== 'ended'
+}
+
+function payloadFault(payload: string): unknown {
+  try {
+    JSON.parse(payload)
+    return undefined
+  } catch (fault) {
+    return fault
+  }
+}
+
+/** Each digit of sixteen as far from the last one as it was from the first. */
+function mirrored(id: string): string {
+  return id.replace(/[\da-f]/gi, (digit) => (15 - Number.parseInt(digit, 16)).toString(16))
+}
+
+function newRow(state: MemoryState, job: NewJob, now: number): JobRow {
+  const { expiresInMs } = job.spec
+  // An instant that is past does not put the job ahead of those that have waited since.
+  const dueAt = 'delayMs' in job.due ? now + job.due.delayMs : Math.max(now, job.due.atMs)
+  const enqueuedNth = state.jobs.nextNth()
+  return {
+    id: job.id,
+    kind: job.kind,
+    queue: job.queue,
+    priority: job.priority,
+    payload: job.payload,
+    spec: copyOfSpec(job.spec),
+    enqueuedAt: now,
+    history: null,
+    place: 'ready',
+    state: 'ready',
+    dueAt,
+    expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
+    suspect: false,
+    front: false,
+    dueNth: dueAt > now ? 0 : enqueuedNth,
+    enqueuedNth,
+    queueNumber: state.queues.numberOf(job.queue),
+    mirroredId: mirrored(job.id),
+    position: 0,
+    claimedAt: null,
+    startedAt: null,
+    endedAt: null,
+    worker: null,
+    result: null,
+    reason: null,
+    ranMs: null,
+    cancelling: false,
+  }
+}

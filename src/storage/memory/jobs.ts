@@ -1,0 +1,240 @@
+/**
+ * The jobs of the memory store and the places they are in. A job is in exactly one place: every move goes through
+ * here, takes it out of each index of the old place and puts it into each of the new one. Called by all operations.
+ */
+import { assert } from '../../core/errors.js'
+import {
+  type DeadReason,
+  JOB_STATES,
+  type JobHistory,
+  type JobSpec,
+  type JobState,
+  type Place,
+  PRIORITY_LEVELS,
+} from '../../core/job.js'
+import { entryOf } from './entry.js'
+import { Lanes } from './lanes.js'
+import { SortedList, type SortKey } from './sorted-list.js'
+
+/** A job as the store keeps it. Only this module changes what the indexes are ordered by. */
+export interface JobRow {
+  readonly id: string
+  readonly kind: string
+  readonly queue: string
+  readonly priority: number
+  /** JSON text. */
+  readonly payload: string
+  readonly spec: JobSpec
+  readonly enqueuedAt: number
+  history: JobHistory | null
+  place: Place
+  state: JobState
+  dueAt: number
+  /** When it has to be started by; null when it never expires, or was brought back from the dead. */
+  expiresAt: number | null
+  suspect: boolean
+  /** Waits in the front list of its lane: it was there before. */
+  front: boolean
+  /** Orders what became due at one instant: rises with each that is due when it comes in; 0 for who waited for it. */
+  dueNth: number
+  /** Of its enqueue. */
+  readonly enqueuedNth: number
+  /** The number of its queue: those of an older one are listed first. */
+  readonly queueNumber: number
+  /** Falls where the id rises: of those that ended at one instant the one with the larger id is listed first. */
+  readonly mirroredId: string
+  /** Rises with each move; orders what waits in one list of a lane. */
+  position: number
+  claimedAt: number | null
+  startedAt: number | null
+  endedAt: number | null
+  worker: string | null
+  result: string | null
+  reason: DeadReason | null
+  /** Of the attempt that ended it; null while it waits or runs, and where no attempt did. */
+  ranMs: number | null
+  /** It runs, and somebody wants it cancelled. */
+  cancelling: boolean
+}
+
+/** A front entry sorts before every other one of the same key; positions stay far below. */
+const FRONT_OFFSET = 2 ** 50
+
+export class JobTable {
+  readonly lanes = new Lanes()
+  /** Waiting for their due time, the earliest first. */
+  readonly delayed = new SortedList<JobRow>((job) => [job.dueAt, job.id])
+  /** Waiting and never started, the first to expire first. */
+  readonly expiring = new SortedList<JobRow>((job) => [job.expiresAt ?? Infinity, job.position])
+  private readonly byId = new Map<string, JobRow>()
+  private readonly states = new Map(JOB_STATES.map((state) => [state, new SortedList<JobRow>(naturalKey)]))
+  private readonly countsByQueue = new Map<string, Record<JobState, number>>()
+  private positions = 0
+  private nths = 0
+
+  /** For a job that comes due at once. */
+  nextNth(): number {
+    return ++this.nths
+  }
+
+  get(id: string): JobRow | undefined {
+    return this.byId.get(id)
+  }
+
+  /** All jobs of a state in its natural order: next to run, next due, newest end first. */
+  inState(state: JobState): SortedList<JobRow> {
+    return this.states.get(state)!
+  }
+
+  counts(queue: string): Readonly<Record<JobState, number>> {
+    return this.countsByQueue.get(queue) ?? noCounts()
+  }
+
+  /** A new job; it is ready when it is due, else delayed. */
+  insert(job: JobRow, now: number): void {
+    assert(!this.byId.has(job.id), `job ${job.id} is in the store already`)
+    this.byId.set(job.id, job)
+    if (job.dueAt <= now) this.enter(job, 'ready', 'ready')
+    else this.enterDelayed(job)
+  }
+
+  /** It waits for `dueAt`, also where that is now: promotion makes it ready. */
+  toDelayed(job: JobRow, dueAt: number): void {
+    this.leave(job)
+    job.dueAt = dueAt
+    job.dueNth = 0
+    this.enterDelayed(job)
+  }
+
+  /** Ready, behind all that is ready before. */
+  toBack(job: JobRow, dueAt = job.dueAt, nth = job.dueNth): void {
+    this.leave(job)
+    job.dueAt = dueAt
+    job.dueNth = nth
+    job.front = false
+    this.enterWaiting(job, 'ready', 'ready')
+  }
+
+  /** It was there before: ready again, ahead of what came due after it. */
+  toFront(job: JobRow, dueAt = job.dueAt, nth = job.dueNth): void {
+    this.leave(job)
+    job.dueAt = dueAt
+    job.dueNth = nth
+    job.front = true
+    this.enterWaiting(job, 'ready', 'ready')
+  }
+
+  toLeased(job: JobRow, worker: string, now: number): void {
+    assert(job.place === 'ready', `job ${job.id} was taken while ${job.place}`)
+    this.leave(job)
+    job.worker = worker
+    job.claimedAt = now
+    this.enter(job, 'leased', 'running')
+  }
+
+  /** Its lease has another fence, and is another worker's. */
+  toHeir(job: JobRow, worker: string): void {
+    this.leave(job)
+    job.worker = worker
+    this.enter(job, 'leased', 'running')
+  }
+
+  toEnded(job: JobRow, state: 'completed' | 'cancelled', now: number, result: string | null = null): void {
+    this.leave(job)
+    job.endedAt = now
+    job.result = result
+    job.cancelling = false
+    this.enter(job, 'ended', state)
+  }
+
+  toDead(job: JobRow, reason: DeadReason, now: number): void {
+    this.leave(job)
+    job.endedAt = now
+    job.reason = reason
+    job.cancelling = false
+    this.enter(job, 'dead', 'dead')
+  }
+
+  /** No record stays. */
+  remove(job: JobRow): void {
+    this.leave(job)
+    this.byId.delete(job.id)
+  }
+
+  private enterDelayed(job: JobRow): void {
+    job.front = false
+    this.enterWaiting(job, 'delayed', job.history === null ? 'delayed' : 'retrying')
+  }
+
+  /** Of its last attempt its history tells. */
+  private enterWaiting(job: JobRow, place: 'ready' | 'delayed', state: JobState): void {
+    job.endedAt = null
+    job.reason = null
+    job.worker = null
+    job.startedAt = null
+    job.ranMs = null
+    this.enter(job, place, state)
+  }
+
+  private enter(job: JobRow, place: Place, state: JobState): void {
+    job.place = place
+    job.state = state
+    job.position = ++this.positions
+    if (place === 'ready') this.lanes.add(job)
+    if (place === 'delayed') this.delayed.add(job)
+    if (mayExpire(job)) this.expiring.add(job)
+    this.inState(state).add(job)
+    this.count(job, 1)
+  }
+
+  private leave(job: JobRow): void {
+    if (job.place === 'ready') this.lanes.delete(job)
+    if (job.place === 'delayed') this.delayed.delete(job)
+    this.expiring.delete(job)
+    const found = this.inState(job.state).delete(job)
+    assert(found, `job ${job.id} is not among the ${job.state} ones`)
+    this.count(job, -1)
+  }
+
+  private count(job: JobRow, by: 1 | -1): void {
+    entryOf(this.countsByQueue, job.queue, noCounts)[job.state] += by
+  }
+}
+
+/** Whether the job was never started, as far as is known: only then it can expire. */
+export function neverStarted(job: JobRow): boolean {
+  return job.history?.firstStartedAt === undefined
+}
+
+function mayExpire(job: JobRow): boolean {
+  return (job.place === 'ready' || job.place === 'delayed') && job.expiresAt !== null && neverStarted(job)
+}
+
+function naturalKey(job: JobRow): SortKey {
+  switch (job.place) {
+    case 'ready':
+      return [laneRank(job), lanePosition(job)]
+    case 'delayed':
+      return [job.dueAt, job.id]
+    case 'leased':
+      return [0, job.position]
+    case 'ended':
+    case 'dead':
+      return [-(job.endedAt ?? 0), job.mirroredId]
+  }
+}
+
+/** By queue, then by level, the higher first; in a level suspects, then what was there before, then all others. */
+function laneRank({ queueNumber, priority, suspect, front }: JobRow): number {
+  const range = suspect ? 0 : front ? 1 : 2
+  return (queueNumber * PRIORITY_LEVELS + PRIORITY_LEVELS - 1 - priority) * 3 + range
+}
+
+/** Its place in its list. Suspects that were there before come ahead of the others of their level. */
+export function lanePosition({ front, position }: JobRow): number {
+  return front ? position - FRONT_OFFSET : position
+}
+
+function noCounts(): Record<JobState, number> {
+  return { ready: 0, delayed: 0, retrying: 0, running: 0, completed: 0, cancelled: 0, dead: 0 }
+}

@@ -1,0 +1,187 @@
+/** What operators do: cancel, retry, redrive, discard, pause, drain, purge. Called by the client through the port. */
+import type {
+  CancelAnswer,
+  Control,
+  DeadBefore,
+  DiscardAnswer,
+  InStates,
+  JobView,
+  MovedOn,
+  OpenState,
+  QueueOrder,
+  RedriveAnswer,
+  RetryAnswer,
+} from '../storage.js'
+import { instant, plainArray } from './codec.js'
+import type { Database, Statement } from './database.js'
+import type { PostgresInspect } from './inspect.js'
+import type { Queues } from './queues.js'
+import type { Settle } from './settle.js'
+
+/** How often a job may move between two looks before it is called unknown. */
+const TRIES_MAX = 5
+
+export class PostgresControl implements Control {
+  constructor(
+    private readonly database: Database,
+    private readonly queues: Queues,
+    private readonly settle: Settle,
+    private readonly inspect: PostgresInspect,
+    private readonly schema: string,
+  ) {}
+
+  /** A job may move between two looks, so those found nowhere are looked for again, by a call with locks of its own. */
+  async cancel(ids: readonly string[], only?: InStates<OpenState>): Promise<(CancelAnswer | MovedOn)[]> {
+    const text = `select id, answer from ${this.schema}.cancel_in($1::uuid[], $2::text[])`
+    const statement = { name: 'lh_cancel', text }
+    const states = statesOf(only)
+    const answers = new Map<string, CancelAnswer | MovedOn>()
+    let left = [...new Set(ids)]
+    for (let tries = 0; left.length > 0 && tries < TRIES_MAX; tries++) {
+      const asked = plainArray(left)
+      const rows = await this.settle.withDays('cancel', () => this.database.run(statement, [asked, states]))
+      // The first answer about a job is what happened to it; a later row of the call only sees the result.
+      for (const { id, answer } of rows)
+        if (!answers.has(id as string)) answers.set(id as string, answer as CancelAnswer | MovedOn)
+      left = left.filter((id) => !answers.has(id))
+    }
+    const told = new Set<string>()
+    return ids.map((id) => {
+      const answer = answers.get(id) ?? 'unknown'
+      const again = told.has(id) || !told.add(id)
+      return again && answer === 'cancelled' ? 'ended' : answer
+    })
+  }
+
+  async retry(ids: readonly string[], only?: InStates<'delayed' | 'retrying'>): Promise<(RetryAnswer | MovedOn)[]> {
+    const statement = { name: 'lh_retry', text: `select id from ${this.schema}.retry_in($1::uuid[], $2::text[])` }
+    return this.answered<RetryAnswer | MovedOn>(ids, statement, [statesOf(only)], 'ok', ({ state }) => {
+      if (state === 'delayed' || state === 'retrying')
+        return only === undefined || only.states.includes(state) ? undefined : 'moved on'
+      return state === 'running' || state === 'ready' ? state : 'ended'
+    })
+  }
+
+  async redrive(
+    ids: readonly string[],
+    options: { force: boolean } & DeadBefore,
+  ): Promise<(RedriveAnswer | MovedOn)[]> {
+    const { force, endedBefore } = options
+    const text = `select id from ${this.schema}.redrive_before($1::uuid[], $2, $3::bigint)`
+    const more = [force, instant(endedBefore)]
+    return this.answered<RedriveAnswer | MovedOn>(ids, { name: 'lh_redrive', text }, more, 'ok', (view) => {
+      if (view.state !== 'dead') return 'not dead'
+      if (!isDeadBefore(view, endedBefore)) return 'moved on'
+      return view.reason === 'lost' && !force ? 'needs force' : undefined
+    })
+  }
+
+  async discard(ids: readonly string[], { endedBefore }: DeadBefore = {}): Promise<(DiscardAnswer | MovedOn)[]> {
+    const [statement, more] =
+      endedBefore === undefined
+        ? [discardStatement(this.schema), []]
+        : [discardBeforeStatement(this.schema), [instant(endedBefore)]]
+    return this.answered<DiscardAnswer | MovedOn>(ids, statement, more, 'discarded', (view) => {
+      if (view.state !== 'dead') return 'not dead'
+      return isDeadBefore(view, endedBefore) ? undefined : 'moved on'
+    })
+  }
+
+  pause(queue: string): Promise<void> {
+    return this.change(queue, 'lh_pause', 'paused = true')
+  }
+
+  async resume(queue: string): Promise<void> {
+    await this.change(queue, 'lh_resume', 'paused = false, draining = false')
+    await this.database.ask({ name: 'lh_hint', text: `select ${this.schema}.hint(array[$1]::int[], true)` }, [
+      await this.queues.id(queue),
+    ])
+  }
+
+  refuse(queue: string): Promise<void> {
+    return this.change(queue, 'lh_refuse', 'draining = true')
+  }
+
+  async order(queue: string, order: QueueOrder): Promise<void> {
+    const id = await this.queues.id(queue)
+    await this.database.ask({ name: 'lh_order', text: `update ${this.schema}.queue set ordering = $2 where id = $1` }, [
+      id,
+      order,
+    ])
+  }
+
+  async purge(queue: string, limit: number): Promise<{ deleted: number; more: boolean }> {
+    const id = await this.queues.find(queue)
+    if (id === null) return { deleted: 0, more: false }
+    const statement = {
+      name: 'lh_purge',
+      // Beyond the limit there is more without a look at all of it.
+      text: `with began as materialized (select ${this.schema}.clock() as at),
+        d as materialized (select ${this.schema}.purge($1, $2) as deleted, at from began)
+        select deleted, deleted >= $2 or ${this.schema}.waits_since($1, at) as more from d`,
+    }
+    const [row] = await this.database.ask(statement, [id, limit])
+    return { deleted: row!.deleted as number, more: row!.more as boolean }
+  }
+
+  private async change(queue: string, name: string, assignment: string): Promise<void> {
+    const id = await this.queues.id(queue)
+    await this.database.ask({ name, text: `update ${this.schema}.queue set ${assignment} where id = $1` }, [id])
+  }
+
+  /**
+   * `done` for what the statement moved; for the rest, what their states say. Undefined from `say`: the job came into the
+   * right state only after the statement had looked, so it is run again.
+   */
+  private async answered<Answer extends string>(
+    ids: readonly string[],
+    statement: Statement,
+    more: unknown[],
+    done: Answer,
+    say: (view: JobView) => Answer | undefined,
+  ): Promise<(Answer | 'unknown')[]> {
+    const answers = new Map<string, Answer | 'unknown'>()
+    let left = [...new Set(ids)]
+    for (let tries = 0; left.length > 0 && tries < TRIES_MAX; tries++) {
+      for (const row of await this.database.ask(statement, [plainArray(left), ...more]))
+        answers.set(row.id as string, done)
+      const rest = left.filter((id) => !answers.has(id))
+      const views = rest.length === 0 ? [] : await this.inspect.get(rest)
+      for (const [at, id] of rest.entries()) {
+        const view = views[at]
+        const answer = view ? say(view) : 'unknown'
+        if (answer !== undefined) answers.set(id, answer)
+      }
+      left = rest.filter((id) => !answers.has(id))
+    }
+    return ids.map((id) => answers.get(id) ?? 'unknown')
+  }
+}
+
+function statesOf(only: InStates<OpenState> | undefined): string | null {
+  return only === undefined ? null : plainArray(only.states)
+}
+
+function isDeadBefore({ endedAt }: JobView, endedBefore: number | undefined): boolean {
+  return endedBefore === undefined || endedAt! < endedBefore
+}
+
+/** With its key, in one statement. Rows are locked by id, as a redrive locks them: two that meet wait for each other. */
+export function discardStatement(schema: string): Statement {
+  return discarding(schema, 'lh_discard', '')
+}
+
+/** Of letters that ended before the instant $2. */
+export function discardBeforeStatement(schema: string): Statement {
+  return discarding(schema, 'lh_discard_before', `and h.ended < ${schema}.instant($2::bigint)`)
+}
+
+function discarding(schema: string, name: string, condition: string): Statement {
+  return {
+    name,
+    text: `with x as (delete from ${schema}.dead d where d.ctid = any(array(
+        select h.ctid from ${schema}.dead h where h.id = any($1::uuid[]) ${condition} order by h.id for update)) returning d.id, d.kind, d.spec),
+      k as (delete from ${schema}.idempotency i using x where i.kind = x.kind and i.key = x.spec ->> 'idempotencyKey' and i.id = x.id)
+      select x.id from x`,
+  }
+}

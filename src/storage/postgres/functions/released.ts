@@ -1,0 +1,56 @@
+/**
+ * Functions as clients of earlier releases call them, and as their own functions did that are still under way while they
+ * are replaced. Each hands on to the one of today. Called by clients and workers of 0.1.0.
+ */
+
+export const RELEASED = `
+-- Until 0.1.0 the number of a claim had 32 bits.
+create or replace function :schema.claim(p_worker uuid, p_request int, p_queues int[], p_shares int[], p_turns bigint[], p_limit int, p_kinds text[], p_apart text[],
+  p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
+  s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
+  s_reasons text[], s_histories json[], s_results json[])
+returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint) language plpgsql as $$
+begin
+  return query select * from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
+    p_level_us, p_pattern, p_suspects, p_lanes, p_cursors, p_since, p_idle_us, p_bytes,
+    s_fences, s_ordinals, s_tos, s_flags, s_delays, s_started, s_ran, s_reasons, s_histories, s_results);
+end $$;
+
+create or replace function :schema.beat(p_worker uuid, p_n bigint, p_known int, p_fences bigint[], p_started json, p_main_lag bigint,
+  p_lease bigint, p_beat bigint, p_info json, p_queues text[])
+returns table (status int, lost bigint[], cancel json, paused text[]) language plpgsql as $$
+begin
+  return query select * from :schema.beat_worker(p_worker, p_n, p_known, p_fences, p_started, p_main_lag, p_lease, p_beat, p_info, p_queues);
+end $$;
+
+create or replace function :schema.take(p_worker uuid, p_request int, p_now bigint, p_lanes int[], p_cursors bigint[], p_quotas int[],
+  p_kinds text[], p_apart text[], p_level_us bigint, p_bytes int, p_alone boolean)
+returns table (leases text, taken int, held boolean) language plpgsql as $$
+begin
+  return query select * from :schema.take_jobs(p_worker, p_request, p_now, p_lanes, p_cursors, p_quotas, p_kinds, p_apart, p_level_us, p_bytes, p_alone);
+end $$;
+
+create or replace function :schema.take_suspect(p_worker uuid, p_request int, p_now bigint, p_queues int[], p_kinds text[]) returns text language plpgsql as $$
+begin
+  return :schema.take_suspect_job(p_worker, p_request, p_now, p_queues, p_kinds);
+end $$;
+
+create or replace function :schema.leases_text(p_worker uuid, p_request int) returns text language sql stable as $$
+  select :schema.answer_text(p_worker, p_request)
+$$;
+
+create or replace function :schema.lock_worker(p_worker uuid) returns int language sql as $$
+  -- Null when the worker is written off: least() alone would pass over the null.
+  select least(h.known, 2147483647)::int from :schema.hold_worker(p_worker) h(known) where h.known is not null
+$$;
+
+-- Until 0.1.0 nobody could say which states or which age were meant.
+create or replace function :schema.cancel(p_ids uuid[]) returns table (id uuid, answer text, kind text, queue int) language sql as
+$$ select * from :schema.cancel_in(p_ids, null) $$;
+
+create or replace function :schema.retry(p_ids uuid[]) returns table (id uuid, kind text, queue int) language sql as
+$$ select * from :schema.retry_in(p_ids, null) $$;
+
+create or replace function :schema.redrive(p_ids uuid[], p_force boolean) returns table (id uuid, kind text, queue int) language sql as
+$$ select * from :schema.redrive_before(p_ids, p_force, null) $$;
+`

@@ -1,0 +1,34 @@
+/**
+ * A check must be able to fail: stores that are broken in one way each, and the cases that have to notice. A case that
+ * passes on its mutant proves nothing on a real store.
+ */
+import { AssertionError, strict as assert } from 'node:assert'
+import { test } from 'node:test'
+import type { MemoryOptions } from '../../src/storage/memory/index.js'
+import { CASES, memoryFactory, runCase } from '../../src/testing/index.js'
+import { Broken } from './mutant.js'
+import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
+import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
+import { MUTANTS_OF_WORK } from './mutants-of-work.js'
+
+const BY_NAME = new Map(CASES.map((conformanceCase) => [conformanceCase.name, conformanceCase]))
+
+for (const mutant of [...MUTANTS_OF_WORK, ...MUTANTS_OF_KEEPING, ...MUTANTS_OF_DEAD]) {
+  class Spoilt extends Broken {
+    constructor(options: MemoryOptions) {
+      super(options)
+      mutant.spoil(this)
+    }
+  }
+  test(`caught: ${mutant.name}`, async () => {
+    for (const name of mutant.caught) {
+      const conformanceCase = BY_NAME.get(name)
+      assert(conformanceCase, `there is no case "${name}"`)
+      await assert.rejects(runCase(conformanceCase, memoryFactory(Spoilt)), AssertionError, `"${name}" does not notice`)
+    }
+  })
+}
+
+test('cases have names of their own', () => {
+  assert.equal(BY_NAME.size, CASES.length)
+})

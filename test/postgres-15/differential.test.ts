@@ -1,0 +1,3 @@
+import { differentialOn } from '../support/differential.js'
+
+differentialOn(15, 5)

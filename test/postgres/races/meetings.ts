@@ -1,0 +1,137 @@
+/**
+ * Who may meet at a job, and what comes of it: the table behind the tests of places.test.ts and behind docs/races.md.
+ * A line: who is first, who is second, whether the second one waits for the first or passes it by, what it says then and
+ * where the job is in the end. `held`: what it says where it came before the commit of the first, if that differs.
+ * `again`: what it does the next time.
+ */
+import { type Line, type Meeting, meetings } from './meeting.js'
+
+const READY: readonly Line[] = [
+  ['claim', 'claim', 'passes', ['nothing', 'running']],
+  ['claim', 'cancel', 'waits', ['signalled', 'running']],
+  ['claim', 'expire', 'passes', ['nothing', 'running']],
+  ['claim', 'purge', 'passes', ['deleted 0', 'running'], { held: ['deleted 0, more', 'running'] }],
+  ['cancel', 'claim', 'passes', ['nothing', 'cancelled']],
+  ['cancel', 'cancel', 'waits', ['ended', 'cancelled']],
+  ['cancel', 'expire', 'passes', ['nothing', 'cancelled']],
+  ['cancel', 'purge', 'passes', ['deleted 0', 'cancelled'], { held: ['deleted 0, more', 'cancelled'] }],
+  ['expire', 'claim', 'passes', ['nothing', 'dead']],
+  ['expire', 'cancel', 'waits', ['ended', 'dead']],
+  ['expire', 'expire', 'passes', ['nothing', 'dead']],
+  ['expire', 'purge', 'passes', ['deleted 0', 'dead'], { held: ['deleted 0, more', 'dead'] }],
+  ['purge', 'claim', 'passes', ['nothing', 'gone']],
+  ['purge', 'cancel', 'waits', ['unknown', 'gone']],
+  ['purge', 'expire', 'passes', ['nothing', 'gone']],
+  ['purge', 'purge', 'passes', ['deleted 0', 'gone'], { held: ['deleted 0, more', 'gone'] }],
+]
+
+/** What moved to ready while the second one looked is found by it the next time. */
+const DELAYED: readonly Line[] = [
+  ['promote', 'promote', 'passes', ['nothing', 'ready']],
+  ['promote', 'retry', 'waits', ['ready', 'ready']],
+  ['promote', 'cancel', 'waits', ['cancelled', 'cancelled']],
+  ['promote', 'expire', 'passes', ['expired', 'dead'], { held: ['nothing', 'ready'], again: ['expired', 'dead'] }],
+  [
+    'promote',
+    'purge',
+    'passes',
+    ['deleted 1', 'gone'],
+    { held: ['deleted 0, more', 'ready'], again: ['deleted 1', 'gone'] },
+  ],
+  ['promote', 'claim', 'passes', ['taken', 'running'], { held: ['nothing', 'ready'], again: ['taken', 'running'] }],
+  ['retry', 'promote', 'passes', ['nothing', 'ready']],
+  ['retry', 'retry', 'waits', ['ready', 'ready']],
+  ['retry', 'cancel', 'waits', ['cancelled', 'cancelled']],
+  ['retry', 'expire', 'passes', ['expired', 'dead'], { held: ['nothing', 'ready'], again: ['expired', 'dead'] }],
+  [
+    'retry',
+    'purge',
+    'passes',
+    ['deleted 1', 'gone'],
+    { held: ['deleted 0, more', 'ready'], again: ['deleted 1', 'gone'] },
+  ],
+  ['retry', 'claim', 'passes', ['taken', 'running'], { held: ['nothing', 'ready'], again: ['taken', 'running'] }],
+  ['cancel', 'promote', 'passes', ['nothing', 'cancelled']],
+  ['cancel', 'retry', 'waits', ['ended', 'cancelled']],
+  ['cancel', 'cancel', 'waits', ['ended', 'cancelled']],
+  ['cancel', 'expire', 'passes', ['nothing', 'cancelled']],
+  ['cancel', 'purge', 'passes', ['deleted 0', 'cancelled'], { held: ['deleted 0, more', 'cancelled'] }],
+  ['expire', 'promote', 'passes', ['nothing', 'dead']],
+  ['expire', 'retry', 'waits', ['ended', 'dead']],
+  ['expire', 'cancel', 'waits', ['ended', 'dead']],
+  ['expire', 'expire', 'passes', ['nothing', 'dead']],
+  ['expire', 'purge', 'passes', ['deleted 0', 'dead'], { held: ['deleted 0, more', 'dead'] }],
+  ['purge', 'promote', 'passes', ['nothing', 'gone']],
+  ['purge', 'retry', 'waits', ['unknown', 'gone']],
+  ['purge', 'cancel', 'waits', ['unknown', 'gone']],
+  ['purge', 'expire', 'passes', ['nothing', 'gone']],
+  ['purge', 'purge', 'passes', ['deleted 0', 'gone'], { held: ['deleted 0, more', 'gone'] }],
+]
+
+const LEASED: readonly Line[] = [
+  ['settle', 'settle', 'waits', ['already', 'completed']],
+  ['settle', 'settle with a claim', 'waits', ['already', 'completed']],
+  ['settle', 'beat', 'waits', ['ok', 'completed']],
+  ['settle', 'take over', 'waits', ['nothing', 'completed']],
+  ['settle', 'unregister', 'waits', ['done', 'completed']],
+  ['settle', 'cancel', 'waits', ['ended', 'completed']],
+  ['settle with a claim', 'settle', 'waits', ['already', 'completed']],
+  ['settle with a claim', 'settle with a claim', 'waits', ['already', 'completed']],
+  ['settle with a claim', 'beat', 'waits', ['ok', 'completed']],
+  ['settle with a claim', 'take over', 'passes', ['nothing', 'completed']],
+  ['settle with a claim', 'unregister', 'waits', ['done', 'completed']],
+  ['settle with a claim', 'cancel', 'waits', ['ended', 'completed']],
+  ['beat', 'settle', 'waits', ['lost', 'ready']],
+  ['beat', 'settle with a claim', 'waits', ['lost', 'ready']],
+  ['beat', 'beat', 'waits', ['ok', 'ready']],
+  ['beat', 'take over', 'passes', ['nothing', 'ready']],
+  ['beat', 'unregister', 'waits', ['done', 'ready']],
+  ['beat', 'cancel', 'waits', ['cancelled', 'cancelled']],
+  ['beat', 'claim', 'passes', ['taken', 'running'], { held: ['nothing', 'ready'], again: ['taken', 'running'] }],
+  ['take over', 'settle', 'waits', ['lost', 'running']],
+  ['take over', 'settle with a claim', 'waits', ['lost', 'running']],
+  ['take over', 'beat', 'waits', ['gone', 'running']],
+  ['take over', 'take over', 'passes', ['nothing', 'running']],
+  ['take over', 'unregister', 'waits', ['done', 'running']],
+  ['take over', 'cancel', 'waits', ['signalled', 'running']],
+  ['unregister', 'settle', 'waits', ['lost', 'ready']],
+  ['unregister', 'settle with a claim', 'waits', ['lost', 'ready']],
+  ['unregister', 'beat', 'waits', ['gone', 'ready']],
+  ['unregister', 'take over', 'passes', ['nothing', 'ready']],
+  ['unregister', 'unregister', 'waits', ['done', 'ready']],
+  ['unregister', 'cancel', 'waits', ['cancelled', 'cancelled']],
+  ['unregister', 'claim', 'passes', ['taken', 'running'], { held: ['nothing', 'ready'], again: ['taken', 'running'] }],
+  ['cancel', 'settle', 'waits', ['ok', 'completed']],
+  ['cancel', 'settle with a claim', 'waits', ['ok', 'completed']],
+  ['cancel', 'beat', 'waits', ['ok', 'cancelled']],
+  ['cancel', 'take over', 'waits', ['taken', 'running']],
+  ['cancel', 'unregister', 'waits', ['done', 'cancelled']],
+  ['cancel', 'cancel', 'waits', ['signalled', 'running']],
+]
+
+const DEAD: readonly Line[] = [
+  ['redrive', 'redrive', 'waits', ['not dead', 'ready']],
+  ['redrive', 'discard', 'waits', ['not dead', 'ready']],
+  ['redrive', 'prune', 'passes', ['deleted 0', 'ready']],
+  [
+    'redrive',
+    'cancel',
+    'passes',
+    ['cancelled', 'cancelled'],
+    { held: ['ended', 'ready'], again: ['cancelled', 'cancelled'] },
+  ],
+  ['redrive', 'claim', 'passes', ['taken', 'running'], { held: ['nothing', 'ready'], again: ['taken', 'running'] }],
+  ['discard', 'redrive', 'waits', ['unknown', 'gone']],
+  ['discard', 'discard', 'waits', ['unknown', 'gone']],
+  ['discard', 'prune', 'passes', ['deleted 0', 'gone']],
+  ['prune', 'redrive', 'waits', ['unknown', 'gone']],
+  ['prune', 'discard', 'waits', ['unknown', 'gone']],
+  ['prune', 'prune', 'passes', ['deleted 0', 'gone']],
+]
+
+export const MEETINGS: Readonly<Record<string, readonly Meeting[]>> = {
+  ready: meetings(READY),
+  delayed: meetings(DELAYED),
+  leased: meetings(LEASED),
+  dead: meetings(DEAD),
+}
