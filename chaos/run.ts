@@ -117,6 +117,8 @@ class Run {
   private readonly holder: Holder
   private readonly killsMax: number
   private notedAt = Number.NEGATIVE_INFINITY
+  /** All acts are over, and the held transaction is committed. */
+  private acted = false
 
   constructor(private readonly parts: PlayParts) {
     const { crew, log, stage, facts, options, asked } = parts
@@ -151,7 +153,10 @@ class Run {
     await this.fill()
     this.holder.start()
     for (const seat of crew.producers) seat.start()
-    await Promise.all([this.act(), this.watchUntilEmpty()])
+    const acts = this.act().then(() => {
+      this.acted = true
+    })
+    await Promise.all([acts, this.watchUntilEmpty()])
     this.note('the workers are stopped')
     await crew.stop(STOP_MS_MAX)
   }
@@ -219,7 +224,7 @@ class Run {
     if (left <= DRAIN_PART) this.actor.drain()
   }
 
-  /** Until the producers are done and every job has ended, or nothing ends any more. */
+  /** Until acts and producers are done and every job has ended, or nothing ends any more. */
   private async watchUntilEmpty(): Promise<void> {
     const { store, asked, crew, log } = this.parts
     const producers = { done: false }
@@ -229,8 +234,8 @@ class Run {
     let open = Number.POSITIVE_INFINITY
     let movedAt = performance.now()
     for (;;) {
-      // Read before the counts: what a producer commits after them would not be seen.
-      const { done } = producers
+      // Read before the counts: what is committed after them, by a producer or the holder, would not be seen.
+      const done = producers.done && this.acted
       const waiting = await store.waiting().catch(missing)
       if (waiting === undefined) {
         await sleep(LOOK_MS, undefined, { signal: asked })
@@ -239,7 +244,7 @@ class Run {
       log.write({ what: 'waiting', jobs: waiting.ready })
       this.show(waiting)
       if (done && waiting.open === 0) return
-      if (waiting.open !== open) movedAt = performance.now()
+      if (waiting.open !== open || waiting.open === 0) movedAt = performance.now()
       open = waiting.open
       if (performance.now() - movedAt > STUCK_MS) {
         this.note(`nothing has ended for ${STUCK_MS / 1_000} s: what is left counts as lost`)

@@ -1,6 +1,6 @@
 /** The statements of inspect.ts, but for those of lists (list-sql.ts) and filters (match-sql.ts). */
 import type { JobState } from '../../core/job.js'
-import type { Statement } from './database.js'
+import type { Row, Statement } from './database.js'
 import { COUNT_EXACT_MAX, DEAD, DELAYED, ENDED, leased, RARE_COUNT_EXACT_MAX, READY } from './job-sql.js'
 import { type ListStatement, listStatements } from './list-sql.js'
 
@@ -9,7 +9,6 @@ export interface InspectStatements {
   list: Record<JobState | 'dead of one failure', ListStatement>
   queues: Statement
   counts: Statement
-  estimate: Record<JobState, (queueId: number) => Statement>
   workers: Statement
 }
 
@@ -31,7 +30,6 @@ export function inspectStatements(schema: string): InspectStatements {
       text: `select name, paused, draining, ordering from ${schema}.queue order by name`,
     },
     counts: { name: 'lh_counts', text: countsText(schema) },
-    estimate: estimates(schema),
     workers: {
       name: 'lh_workers',
       text: `select w.id, w.info, w.started_at / 1000.0::float8 as started_at, (${schema}.clock() - w.seen) / 1000.0::float8 as beat_ago,
@@ -47,35 +45,50 @@ function countsText(schema: string): string {
   const bounded = upTo(COUNT_EXACT_MAX)
   const few = upTo(RARE_COUNT_EXACT_MAX)
   const lanes = 'lane between $1::int * 64 and $1::int * 64 + 63'
-  // From the newest ones on: at the other end lie the entries of what was just claimed, until they are cleaned up.
+  // From the newest ones on: at the other end lie the entries of what was just claimed, until they are cleaned up, and
+  // records long out of the server's memory (a scan without an order begins where another one was).
   // Those that never ran have no index of their own: they are what is left of all, or read past few others; else null.
   return `with c as materialized (select ${bounded(`from ${schema}.ready where ${lanes} order by lane desc, pos desc`)} as ready,
     ${few(`from ${schema}.delayed where ${lanes}`)} as waiting,
     ${few(`from ${schema}.delayed where ${lanes} and history is not null`)} as retrying,
-    ${bounded(`from ${schema}.lease l, unnest(l.jobs) with ordinality j where j.lane / 64 = $1 and get_bit(l.open, j.ordinality::int - 1) = 1`)} as running,
-    ${bounded(`from ${schema}.ended where queue = $1 and state = 1`)} as completed,
-    ${bounded(`from ${schema}.ended where queue = $1 and state = 2`)} as cancelled,
-    ${few(`from ${schema}.dead where queue = $1`)} as dead)
+    ${bounded(`from ${schema}.lease l, unnest(l.jobs) with ordinality j where j.lane / 64 = $1 and get_bit(l.open, j.ordinality::int - 1) = 1 order by l.fence desc`)} as running,
+    ${few(`from ${schema}.ended where queue = $1 and state = 1 order by ended desc`)} as completed,
+    ${few(`from ${schema}.ended where queue = $1 and state = 2 order by ended desc`)} as cancelled,
+    ${few(`from ${schema}.dead where queue = $1 order by ended desc`)} as dead)
   select c.ready, c.retrying, c.running, c.completed, c.cancelled, c.dead,
     case when c.waiting <= ${RARE_COUNT_EXACT_MAX} then c.waiting - c.retrying
       when c.retrying <= ${RARE_COUNT_EXACT_MAX} then ${few(`from ${schema}.delayed where ${lanes} and history is null`)} end as delayed
   from c`
 }
 
-/** EXPLAIN takes no parameters; the number of a queue is an integer of ours. */
-function estimates(schema: string): Record<JobState, (queueId: number) => Statement> {
-  const explain = (from: (queueId: number) => string) => (queueId: number) => ({
-    name: '', // not prepared: each queue has a text of its own
-    text: `explain (format json) select from ${from(queueId)}`,
-  })
-  const lanes = (queueId: number): string => `lane between ${queueId * 64} and ${queueId * 64 + 63}`
-  return {
-    ready: explain((id) => `${schema}.ready where ${lanes(id)}`),
-    delayed: explain((id) => `${schema}.delayed where ${lanes(id)} and history is null`),
-    retrying: explain((id) => `${schema}.delayed where ${lanes(id)} and history is not null`),
-    running: explain(() => `${schema}.lease l, unnest(l.jobs) j`),
-    completed: explain((id) => `${schema}.ended where queue = ${id} and state = 1`),
-    cancelled: explain((id) => `${schema}.ended where queue = ${id} and state = 2`),
-    dead: explain((id) => `${schema}.dead where queue = ${id}`),
+/**
+ * How many rows the planner expects of these states: one statement for all of them, each under its own name in the plan.
+ * EXPLAIN takes no parameters; the number of a queue is an integer of ours.
+ */
+export function estimateOf(schema: string, states: readonly JobState[], queueId: number): Statement {
+  const lanes = `lane between ${queueId * 64} and ${queueId * 64 + 63}`
+  const rows: Record<JobState, string> = {
+    ready: `${schema}.ready where ${lanes}`,
+    delayed: `${schema}.delayed where ${lanes} and history is null`,
+    retrying: `${schema}.delayed where ${lanes} and history is not null`,
+    running: `${schema}.lease l, unnest(l.jobs) j`,
+    completed: `${schema}.ended where queue = ${queueId} and state = 1`,
+    cancelled: `${schema}.ended where queue = ${queueId} and state = 2`,
+    dead: `${schema}.dead where queue = ${queueId}`,
   }
+  const named = states.map((state) => `${state} as materialized (select from ${rows[state]})`)
+  const used = states.map((state) => `(select count(*) from ${state})`)
+  // Not prepared: each queue has a text of its own.
+  return { name: '', text: `explain (format json) with ${named.join(', ')} select ${used.join(', ')}` }
+}
+
+/** Of the plan of such a statement. */
+export function estimatedRows(plan: Row): Map<JobState, number> {
+  const [{ Plan }] = plan['QUERY PLAN'] as [{ Plan: { Plans: { 'Subplan Name': string; 'Plan Rows': number }[] } }]
+  return new Map(
+    Plan.Plans.filter((part) => part['Subplan Name'].startsWith('CTE ')).map((part) => [
+      part['Subplan Name'].slice('CTE '.length) as JobState,
+      part['Plan Rows'],
+    ]),
+  )
 }

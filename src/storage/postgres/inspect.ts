@@ -27,7 +27,7 @@ import type {
 import { decodeSpec, INT_MAX, plainArray } from './codec.js'
 import type { Database, Row, Statement } from './database.js'
 import { groupsStatement } from './dead-sql.js'
-import { type InspectStatements, inspectStatements } from './inspect-sql.js'
+import { estimatedRows, estimateOf, type InspectStatements, inspectStatements } from './inspect-sql.js'
 import { COUNT_EXACT_MAX, RARE_COUNT_EXACT_MAX } from './job-sql.js'
 import { type MatchStatements, matchStatements, matchStep } from './match-sql.js'
 import { readHistory } from './odd-text.js'
@@ -37,6 +37,8 @@ export class PostgresInspect implements Inspect {
   private readonly sql: InspectStatements
   private readonly matching: MatchStatements
   private readonly grouping: Statement
+  /** By the number of a queue, the states of which it had more than are counted when it was last looked at. */
+  private readonly tooMany = new Map<number, JobState[]>()
 
   constructor(
     private readonly database: Database,
@@ -111,9 +113,26 @@ export class PostgresInspect implements Inspect {
   async counts(queue: string): Promise<QueueCounts> {
     const id = await this.queueNames.find(queue)
     if (id === null) return countsOf(() => ({ count: 0, exact: true }))
-    const [row] = await this.database.ask(this.sql.counts, [id])
-    const counts = await Promise.all(JOB_STATES.map((state) => this.count(row!, state, id)))
-    return countsOf((state) => counts[JOB_STATES.indexOf(state)]!)
+    // Whoever counts a queue counts it again: what was too much the last time is estimated beside the count, not after it.
+    const before = this.tooMany.get(id) ?? []
+    const [[row], guessed] = await Promise.all([this.database.ask(this.sql.counts, [id]), this.estimates(before, id)])
+    const counted = (state: JobState): number | null => row![state] as number | null
+    const isExact = (state: JobState): boolean => (counted(state) ?? Number.POSITIVE_INFINITY) <= EXACT_MAX[state]
+    const many = JOB_STATES.filter((state) => !isExact(state))
+    this.tooMany.set(id, many)
+    const unguessed = many.filter((state) => !guessed.has(state))
+    const estimates = new Map([...guessed, ...(await this.estimates(unguessed, id))])
+    return countsOf((state) =>
+      isExact(state)
+        ? { count: counted(state)!, exact: true }
+        : { count: Math.max(counted(state) ?? 0, Math.round(estimates.get(state)!)), exact: false },
+    )
+  }
+
+  private async estimates(states: readonly JobState[], queueId: number): Promise<Map<JobState, number>> {
+    if (states.length === 0) return new Map()
+    const [plan] = await this.database.ask(estimateOf(this.schema, states, queueId), [])
+    return estimatedRows(plan!)
   }
 
   async workers(): Promise<WorkerView[]> {
@@ -135,15 +154,6 @@ export class PostgresInspect implements Inspect {
       [],
     )
     return (row!.now_us as number) / 1_000
-  }
-
-  /** Null: too many to be counted beside others. */
-  private async count(row: Row, state: JobState, queueId: number): Promise<Count> {
-    const counted = row[state] as number | null
-    if (counted !== null && counted <= EXACT_MAX[state]) return { count: counted, exact: true }
-    const [plan] = await this.database.ask(this.sql.estimate[state](queueId), [])
-    const estimate = (plan!['QUERY PLAN'] as [{ Plan: { 'Plan Rows': number } }])[0].Plan['Plan Rows']
-    return { count: Math.max(counted ?? 0, Math.round(estimate)), exact: false }
   }
 
   private async views(rows: Row[]): Promise<JobView[]> {
@@ -180,8 +190,8 @@ const EXACT_MAX: Record<JobState, number> = {
   delayed: RARE_COUNT_EXACT_MAX,
   retrying: RARE_COUNT_EXACT_MAX,
   running: COUNT_EXACT_MAX,
-  completed: COUNT_EXACT_MAX,
-  cancelled: COUNT_EXACT_MAX,
+  completed: RARE_COUNT_EXACT_MAX,
+  cancelled: RARE_COUNT_EXACT_MAX,
   dead: RARE_COUNT_EXACT_MAX,
 }
 

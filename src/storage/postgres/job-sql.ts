@@ -1,8 +1,8 @@
 /** A job of any place in one shape: the select lists of get and of lists. Used by inspect-sql.ts and list-sql.ts. */
 
 /** Counts are exact up to here; above, an estimate is taken or it is said that there are more. */
-export const COUNT_EXACT_MAX = 10_000
-/** The same for those states that one call counts beside the others, again and again, and of which few are the rule. */
+export const COUNT_EXACT_MAX = 5_000
+/** The same for the states whose exact number nobody acts upon when it is large. One call counts all states, again and again. */
 export const RARE_COUNT_EXACT_MAX = 1_000
 
 /** One shape for a job of any place. Instants as milliseconds. `result` as text, so that null and no result differ. */

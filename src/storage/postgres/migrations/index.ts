@@ -6,6 +6,7 @@ import { CLOCK } from '../functions/clock.js'
 import { TABLES } from './0001-tables.js'
 import { FINGERPRINTS } from './0002-fingerprints.js'
 import { LONG_NUMBERS } from './0005-long-numbers.js'
+import { NO_PARALLEL } from './0006-no-parallel.js'
 
 interface Numbered {
   readonly version: number
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
     index: { name: 'delayed_retrying', table: 'delayed', on: '(lane, due, id) where history is not null' },
   },
   { version: 5, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
+  { version: 6, name: 'no parallel reads', text: NO_PARALLEL, oldestClient: 1 },
 ]
 
 /**
