@@ -3,6 +3,7 @@
  * Part of storage.ts, which passes all of it on.
  */
 import type { DeadReason, ErrorRecord, JobHistory, JobSpec, JobState, Json } from '../core/job.js'
+import type { QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 
 /** A job by its id, and what events tell of it. */
@@ -137,6 +138,7 @@ export interface QueueView {
   paused: boolean
   draining: boolean
   order: QueueOrder
+  limits: QueueLimits
 }
 
 /** `exact: false`: at least so many were there and the rest is the store's estimate. */

@@ -42,7 +42,7 @@ export function conformanceOn(major: 18 | 15, reach: Reach = directly): void {
 }
 
 async function emptied(store: Scratch): Promise<void> {
-  await store.sql(`truncate :s.ready, :s.delayed, :s.lease, :s.claim_request, :s.revoked, :s.ended, :s.dead, :s.idempotency,
+  await store.sql(`truncate :s.queue_limit, :s.ready, :s.delayed, :s.lease, :s.claim_request, :s.revoked, :s.ended, :s.dead, :s.idempotency,
     :s.expiry, :s.idle, :s.worker, :s.queue`)
   await store.sql('update :s.test_clock set us = 0')
 }

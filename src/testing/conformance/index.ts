@@ -11,6 +11,7 @@ import { DEAD_LETTERS } from './cases/dead-letters.js'
 import { ENQUEUE } from './cases/enqueue.js'
 import { INSPECTION } from './cases/inspect.js'
 import { KEYS } from './cases/keys.js'
+import { LIMIT_CASES } from './cases/limits.js'
 import { MATCHES } from './cases/match.js'
 import { MOVED_ON } from './cases/moved-on.js'
 import { ORDER } from './cases/order.js'
@@ -34,6 +35,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...PAYLOADS,
   ...CLAIMS,
   ...ORDER,
+  ...LIMIT_CASES,
   ...BEATS,
   ...SETTLEMENTS,
   ...TAKE_OVERS,
