@@ -28,13 +28,10 @@ export function claim(state: MemoryState, request: ClaimRequest): Claim {
   const leases = leasesOf(state, request)
   // One that found nothing may look again: nothing was written of it.
   if (leases.length > 0) worker.taken.add(request.request)
-  return {
-    ...answer,
-    status: 'ok',
-    leases,
-    more,
-    nextDueMs: soonest(nextDueMs(state, now, queuesOf(request)), untilTokenMs(state, request, now)),
-  }
+  const dueMs = nextDueMs(state, now, queuesOf(request))
+  // Whoever runs a suspect asks for nothing else meanwhile.
+  const tokenMs = leases.some(({ alone }) => alone) ? null : untilTokenMs(state, request, now)
+  return { ...answer, status: 'ok', leases, more, nextDueMs: soonest(dueMs, tokenMs) }
 }
 
 /**
