@@ -1,8 +1,10 @@
 /** Why a job does not run, for people: head, what holds it, what else is worth knowing. Called by `jobs explain`. */
 import { formatDuration } from '../core/duration.js'
 import type { Clause, Explanation } from '../core/explanation.js'
+import { priorityText } from './job-page.js'
 import { printable } from './printable.js'
 import type { TableView } from './table.js'
+import { asTyped } from './typed.js'
 import { wrapped } from './width.js'
 
 const INDENT = 2
@@ -21,7 +23,10 @@ export function explanationPage(explanation: Explanation, view: TableView): stri
   const { id, kind, queue, priority, state, verdict, clauses, notes } = explanation
   const { paint } = view
   const sections = [
-    [paint('bold', `Job ${id}`), ...lines(`${kind} in queue ${queue}, priority ${priority}: ${state}`, view)],
+    [
+      paint('bold', `Job ${id}`),
+      ...lines(`${kind} in queue ${queue}, priority ${priorityText(priority)}: ${state}`, view),
+    ],
     [paint('bold', HEADINGS[verdict]), ...clauses.flatMap((clause) => clauseLines(clause, explanation, view))],
     notes.length === 0
       ? []
@@ -40,15 +45,15 @@ function clauseLines(clause: Clause, explanation: Explanation, view: TableView):
     ...lines(clause.sentence, view, mark),
     ...moreOf(clause).flatMap((text) => lines(text, view, ' '.repeat(mark.length))),
     // A command is copied as a whole: it is not broken.
-    ...(way === undefined ? [] : [`${indent(mark)}${view.paint('cyan', way)}`]),
+    ...(way === undefined ? [] : [`${indent(mark)}${view.paint('cyan', asTyped(way))}`]),
   ]
 }
 
 /** What people see beside the sentence. */
 function moreOf(clause: Clause): string[] {
   if (clause.code !== 'its turn' || clause.startsIn === undefined) return []
-  const { ms, basis } = clause.startsIn
-  return [`estimated start: in about ${formatDuration(ms)} (${basis})`]
+  const { ms, atLeast, basis } = clause.startsIn
+  return [`estimated start: in ${atLeast ? 'more than' : 'about'} ${formatDuration(ms)}, by ${basis}`]
 }
 
 /** The command that ends it, where one does. */
@@ -60,7 +65,6 @@ function wayOut(clause: Clause, { id }: Explanation): string | undefined {
       return `leasehold jobs retry ${id}`
     case 'dead':
       return `leasehold dead redrive ${id}${clause.redrive === 'ok' ? '' : ' --force'}`
-    case 'no worker':
     case 'no able worker':
       return 'leasehold workers'
     default:

@@ -26,7 +26,6 @@ function estimateOf(
     : [completedHour.count, 3_600_000, 'hour']
   if (done === 0) return undefined
   const ms = Math.round((Math.max(1, rank - free) * spanMs) / done)
-  const least = exact ? '' : 'at least; '
-  const basis = `${least}${grouped(rank)} starts, of which ${grouped(Math.min(free, rank))} find a free slot, at the pace of the last ${span}: ${grouped(done)} completed`
-  return { ms, basis }
+  const jobs = done === 1 ? 'the 1 job' : `the ${grouped(done)} jobs`
+  return { ms, atLeast: !exact, basis: `its rank and ${jobs} completed in the last ${span}` }
 }

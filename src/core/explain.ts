@@ -88,7 +88,7 @@ const RULES: { readonly [Code in ClauseCode]: Rule<Code> } = {
     const { job, workers } = facts
     if (!isPending(job.state) || workers.length === 0 || ableWorkers(facts).length > 0) return null
     return {
-      sentence: `no able worker: ${count(workers.length, 'serves', 'serve', 'worker')} queue ${job.queue}, and none has kind ${job.kind} (${kindsText(workers)})`,
+      sentence: `no worker of queue ${job.queue} has kind ${job.kind}: ${count(workers.length, 'serves', 'serve', 'worker')} it, with ${kindsText(workers)}`,
       kind: job.kind,
       serving: workers.length,
       workers: workers.slice(0, SHOWN_MAX).map(({ id, name, kinds }) => ({ id, name, kinds: [...kinds!] })),
@@ -221,7 +221,7 @@ function turnText({ job, queue }: JobFacts, turn: ClauseFields['its turn'], held
   const before = `${turn.exact ? '' : 'at least '}${ahead === 0 ? 'nothing goes' : jobs} before it in queue ${job.queue}`
   const order = job.suspect || ahead === 0 ? '' : ` (order ${queue.order})`
   if (held) return `then it is its turn: ${before}${order}`
-  const free = `${count(turn.freeSlots, 'is', 'are', 'slot')} free`
+  const free = turn.freeSlots === 0 ? 'all slots are taken' : `${count(turn.freeSlots, 'is', 'are', 'slot')} free`
   return turn.next ? `${before}, and ${free}: the next claim takes it` : `${before}${order}; ${free}`
 }
 
@@ -294,5 +294,5 @@ function some(texts: readonly string[], of: number): string {
 
 function kindsText(workers: readonly WorkerSeen[]): string {
   const kinds = [...new Set(workers.flatMap(({ kinds }) => kinds ?? []))]
-  return kinds.length === 0 ? 'they have no kind' : `they have ${some(kinds, kinds.length)}`
+  return kinds.length === 0 ? 'no kind at all' : some(kinds, kinds.length)
 }

@@ -57,6 +57,8 @@ export type ClauseCode = keyof ClauseFields
 /** When the job will start, by the pace of its queue. Nothing is promised by it. */
 export interface Estimate {
   ms: number
+  /** The job is further back than was counted: it takes longer. */
+  atLeast: boolean
   /** Of what it was reckoned, in a sentence. */
   basis: string
 }
