@@ -24,7 +24,7 @@ const RULES: { readonly [Code in ClauseCode]: Rule<Code> } = {
   dead: ({ job: { state, reason, endedAt }, nowMs }) =>
     state === 'dead' && reason !== undefined
       ? {
-          sentence: `it is dead since ${formatDuration(nowMs - endedAt!)}: ${DEATHS[reason]}`,
+          sentence: `it died ${agoText(endedAt!, nowMs)}: ${DEATHS[reason]}`,
           reason,
           endedAt: endedAt!,
           redrive: reason === 'lost' ? 'needs force' : 'ok',
@@ -50,13 +50,8 @@ const RULES: { readonly [Code in ClauseCode]: Rule<Code> } = {
   concurrency: ({ job, queue: { concurrency } }) => {
     if (!isPending(job.state) || concurrency === undefined || concurrency.held < concurrency.limit) return null
     const { limit, held, holders } = concurrency
-    const who =
-      holders.length === 0
-        ? ''
-        : `: ${some(
-            holders.map(({ id }) => id),
-            held,
-          )}`
+    const ids = holders.map(({ id }) => id)
+    const who = ids.length === 0 ? '' : `: ${some(ids, held)}`
     return {
       sentence: `${grouped(held)} of at most ${grouped(limit)} jobs of queue ${job.queue} run${who}`,
       limit,
@@ -151,7 +146,7 @@ const DEATHS: Record<DeadReason, string> = {
 function running({ job, lease, workers, workersElsewhere, nowMs }: JobFacts): ReturnType<Rule<'running'>> {
   if (lease === null) return null
   const { worker, claimedAt, holder, adopted } = lease
-  const silent = holder === null || holder.lastBeatAgoMs + holder.mainLagMs > holder.leaseMs
+  const silent = isSilent(lease)
   const attempt = attemptNumber(job.history)
   const since = job.startedAt ?? claimedAt
   const who = holder?.name ?? worker
@@ -178,6 +173,11 @@ function running({ job, lease, workers, workersElsewhere, nowMs }: JobFacts): Re
 }
 
 type Holder = LeaseSeen['holder']
+
+/** Its beats, or its main loop, have been silent for more than a lease; or the store knows it no more. */
+function isSilent({ holder }: LeaseSeen): boolean {
+  return holder === null || holder.lastBeatAgoMs + holder.mainLagMs > holder.leaseMs
+}
 
 function silenceText(holder: Holder): string {
   if (holder === null) return 'is not known any more'
@@ -225,37 +225,43 @@ function turnText({ job, queue }: JobFacts, turn: ClauseFields['its turn'], held
   return turn.next ? `${before}, and ${free}: the next claim takes it` : `${before}${order}; ${free}`
 }
 
-function notesOf({ job, queue, nowMs }: JobFacts): Note[] {
-  const notes: Note[] = []
-  const { spec, history } = job
-  if (job.cancelling === true)
-    notes.push({
-      code: 'cancelling',
-      sentence: 'somebody wants it cancelled: its handler gets its signal within a beat',
-    })
-  const expiresAt = expiryOf(job)
-  if (expiresAt !== null) {
+/** What holds nobody, in the order in which it is told. */
+const NOTES: { readonly [Code in Note['code']]: (facts: JobFacts) => Omit<Note, 'code'> | null } = {
+  cancelling: ({ job, lease }) => {
+    if (job.cancelling !== true || lease === null) return null
+    const hears = isSilent(lease) ? 'it ends when it is taken over' : 'its handler gets its signal within a beat'
+    return { sentence: `somebody wants it cancelled: ${hears}` }
+  },
+  expires: ({ job, nowMs }) => {
+    const at = expiryOf(job)
+    if (at === null) return null
     const when =
-      expiresAt > nowMs
-        ? `unless it starts by ${momentText(expiresAt, nowMs)}`
-        : 'within seconds: its time to start is over'
-    notes.push({ code: 'expires', sentence: `it ends as dead (expired) ${when}`, at: expiresAt })
-  }
-  if (job.state === 'running' && job.startedAt !== null) {
-    const at = job.startedAt + spec.timeoutMs
-    notes.push({ code: 'times out', sentence: `the time of its attempt ends at ${momentText(at, nowMs)}`, at })
-  }
-  if (job.suspect && isPending(job.state))
-    notes.push({
-      code: 'runs alone',
-      sentence: `${grouped(history?.crashes ?? 0)} workers died while they held it: it runs alone, and a worker first ends or gives back what it has`,
-    })
-  if (queue.draining && isPending(job.state))
-    notes.push({
-      code: 'draining',
-      sentence: `queue ${job.queue} drains: it refuses new jobs, and works off what it has`,
-    })
-  return notes
+      at > nowMs ? `unless it starts by ${momentText(at, nowMs)}` : 'within seconds: its time to start is over'
+    return { sentence: `it ends as dead (expired) ${when}`, at }
+  },
+  'times out': ({ job, lease, nowMs }) => {
+    if (lease === null || job.startedAt === null || isSilent(lease)) return null
+    const at = job.startedAt + job.spec.timeoutMs
+    const ends = at > nowMs ? `ends at ${momentText(at, nowMs)}` : `was over ${agoText(at, nowMs)}`
+    return { sentence: `the time of its attempt ${ends}`, at }
+  },
+  'runs alone': ({ job }) =>
+    job.suspect && isPending(job.state)
+      ? {
+          sentence: `${grouped(job.history?.crashes ?? 0)} workers died while they held it: it runs alone, and a worker first ends or gives back what it has`,
+        }
+      : null,
+  draining: ({ job, queue }) =>
+    queue.draining && isPending(job.state)
+      ? { sentence: `queue ${job.queue} drains: it refuses new jobs, and works off what it has` }
+      : null,
+}
+
+function notesOf(facts: JobFacts): Note[] {
+  return (Object.keys(NOTES) as Note['code'][]).flatMap((code) => {
+    const told = NOTES[code](facts)
+    return told === null ? [] : [{ code, ...told }]
+  })
 }
 
 /** Only of one that waits and was never started, nor brought back from the dead. */

@@ -126,6 +126,42 @@ test('what would end a job, or start it late, is noted beside what holds it', ()
   assert.deepEqual(explain(facts({ job: { spec, history: started } })).notes, [])
 })
 
+const HOLDER = { name: 'host:1', lastBeatAgoMs: 1_000, mainLagMs: 0, leaseMs: 10_000, beatMs: 3_000 }
+const LEASE = { worker: 'w', claimedAt: NOW - 5_000, adopted: false, holder: HOLDER }
+
+function runs(lease: Partial<typeof LEASE> | { holder: null }, job: Partial<JobSeen> = {}, more: Sketch = {}) {
+  const told = facts({ job: { state: 'running', ...job }, lease: { ...LEASE, ...lease }, lists: [], ...more })
+  const { verdict, clauses, notes } = explain(told)
+  assert.deepEqual([verdict, clauses.length], ['running', 1])
+  return [clauses[0].sentence, ...notes.map(({ sentence }) => sentence)]
+}
+
+test('who runs a job, and how that is known', () => {
+  assert.deepEqual(runs({}), [
+    'host:1 claimed it 5s ago, attempt 1 of 6; its start was not told yet; its last beat was 1s ago',
+  ])
+  const started = { startedAt: NOW - 4_000, cancelling: true }
+  assert.deepEqual(runs({ holder: { ...HOLDER, mainLagMs: 7_000 } }, started), [
+    'host:1 has run it for 4s, attempt 1 of 6; its last beat was 1s ago, and its main loop has not answered for 7s',
+    'somebody wants it cancelled: its handler gets its signal within a beat',
+    'the time of its attempt ends at 2030-03-17T17:51:36.000Z (in 4m 56s)',
+  ])
+  assert.deepEqual(runs({ adopted: true }), [
+    'host:1 took it over from a worker that died, and decides what becomes of it',
+  ])
+})
+
+test('a worker that was silent for its lease has lost the job, and it is said whether anybody can take it over', () => {
+  const silent = { holder: { ...HOLDER, lastBeatAgoMs: 14_000 } }
+  const lost = 'host:1 had it and has been silent for 14s, longer than its lease of 10s: another worker takes it over'
+  assert.deepEqual(runs(silent, { startedAt: NOW - 15_000 }), [lost])
+  assert.deepEqual(runs(silent, { cancelling: true }, { workers: [] }), [
+    `${lost} as soon as one is alive: none is now`,
+    'somebody wants it cancelled: it ends when it is taken over',
+  ])
+  assert.deepEqual(runs({ holder: null }), ['w had it and is not known any more: another worker takes it over'])
+})
+
 test('a start is estimated from the pace of the last minute, else of the hour, else not at all', () => {
   const pace = (minute: number, hour: number) => ({
     completedMinute: { count: minute },
