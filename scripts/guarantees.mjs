@@ -50,6 +50,7 @@ const BY_OPERATION = {
   list: 'operating',
   match: 'operating',
   counts: 'operating',
+  facts: 'operating',
   queues: 'operating',
   workers: 'operating',
   wake: 'operating',

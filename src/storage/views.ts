@@ -3,6 +3,7 @@
  * Part of storage.ts, which passes all of it on.
  */
 import type { DeadReason, ErrorRecord, JobHistory, JobSpec, JobState, Json } from '../core/job.js'
+import type { JobFacts } from '../core/job-facts.js'
 import type { QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 
@@ -179,5 +180,10 @@ export interface Inspect {
   queues(): Promise<QueueView[]>
   /** Of a queue that nobody has seen, zeros; it is not made by asking. */
   counts(queue: string): Promise<QueueCounts>
+  /**
+   * What decides whether the job runs now, in one consistent look; null for one not known. The work is bounded: of each
+   * list that claims read its first 1,001 jobs, whatever the backlog.
+   */
+  facts(id: string): Promise<JobFacts | null>
   workers(): Promise<WorkerView[]>
 }

@@ -31,6 +31,43 @@ test('a job is seen with all there is to know; an unknown one is null', async ()
   await assert.rejects(queue.get('x'), { code: 'INVALID_OPTION', field: 'id' })
 })
 
+test('a job is explained: what goes before it, what holds it; an unknown one is null', async () => {
+  const { queue, ids, storage } = await filled(12)
+  assert.equal((await queue.explain(ids[0]!))!.clauses[0].code, 'no worker')
+  await TestWorker.registered(storage)
+  const [first, last] = [await queue.explain(ids[0]!.toUpperCase()), await queue.explain(ids[11]!)]
+  assert.deepEqual([first!.verdict, last!.verdict], ['next', 'in line'])
+  await queue.pause('queue')
+  const { verdict, clauses } = (await queue.explain(ids[11]!))!
+  assert.deepEqual([verdict, clauses[0].code], ['held', 'paused'])
+  assert.equal(await queue.explain(newJobId()), null)
+  await assert.rejects(queue.explain('x'), { code: 'INVALID_OPTION', field: 'id' })
+})
+
+test('a job in line has an estimated start where the store tells of a pace', async () => {
+  const { queue, ids, storage } = await filled(30)
+  await TestWorker.registered(storage)
+  const startsIn = async () => {
+    const [turn] = (await queue.explain(ids[29]!))!.clauses
+    return turn.code === 'its turn' ? turn.startsIn : undefined
+  }
+  assert.equal(await startsIn(), undefined)
+  const asked: string[] = []
+  const pace = async (name: string) => {
+    asked.push(name)
+    return { oldestReadyMs: 0, completedMinute: count(60), completedHour: count(60) }
+  }
+  Object.assign(storage, { diagnose: { pace } })
+  const basis = 'its rank and the 60 jobs completed in the last minute'
+  assert.deepEqual(await startsIn(), { ms: 20_000, atLeast: false, basis })
+  await queue.explain(ids[0]!)
+  assert.deepEqual(asked, ['queue'], 'only where it says something')
+})
+
+function count(exactly: number) {
+  return { count: exactly, exact: true }
+}
+
 test('jobs are listed by page, and all of them one after another', async () => {
   const { queue, ids } = await filled(250)
   const first = await queue.list({ state: 'ready', queue: 'queue', limit: 100 })
