@@ -12,6 +12,8 @@ export interface QueueLoad {
   ready: Count
   /** For how long the one of them that is due longest has been due; null when none is. */
   oldestWaitMs: number | null
+  /** Claimed by some worker. */
+  running: Count
 }
 
 /**
@@ -29,11 +31,11 @@ export async function loadsOf(
   const heads = await diagnose.waiting()
   const loads: QueueLoad[] = []
   for (const name of names) {
-    const { ready, delayed, retrying } = await queue.counts(name)
+    const { ready, delayed, retrying, running } = await queue.counts(name)
     const paused = views.get(name)?.paused ?? false
     const depth = sum([ready, delayed, retrying])
     const own = heads.filter((head) => head.queue === name)
-    loads.push({ queue: name, paused, depth, ...(paused ? NOTHING : dueOf(ready, own, kinds)) })
+    loads.push({ queue: name, paused, depth, running, ...(paused ? NOTHING : dueOf(ready, own, kinds)) })
   }
   return loads
 }
