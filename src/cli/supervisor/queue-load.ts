@@ -49,10 +49,10 @@ function dueOf(
 ): Pick<QueueLoad, 'ready' | 'oldestWaitMs'> {
   const isOwn = ({ kind }: WaitingKind): boolean => kinds === undefined || kinds.includes(kind)
   const own = heads.filter(isOwn)
-  // Known of the heads only: of a long line of them a part still counts.
+  // Known of the heads only: what lies behind a long line of them may be anything, and counts.
   const foreign = heads.filter((head) => !isOwn(head)).reduce((count, head) => count + head.count.count, 0)
   return {
-    ready: { count: own.length === 0 ? 0 : Math.max(0, ready.count - foreign), exact: ready.exact },
+    ready: { count: Math.max(0, ready.count - foreign), exact: ready.exact },
     oldestWaitMs: own.length === 0 ? null : Math.max(...own.map(({ oldestMs }) => oldestMs)),
   }
 }
