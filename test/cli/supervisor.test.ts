@@ -226,6 +226,31 @@ test('W4: SIGTERM lets all processes finish what they run; a second one ends the
   )
 })
 
+test('a process that somebody else ends drains and is replaced; a signal to the whole group is no second one', async (t) => {
+  const site = await Site.of(t, 'grouped')
+  await site.enqueue(1)
+  const running = site.supervise('--max', '1')
+  const { pid: first } = await said(running, 'supervisor.process up')
+  await until('it runs', () => site.began().get('0') === first)
+  process.kill(first!, 'SIGTERM')
+  await said(running, 'worker.draining')
+  site.open()
+  const ended = await said(running, 'supervisor.process died')
+  assert.deepEqual([ended.pid, ended.code], [first, 0])
+  const { pid: second } = await said(running, 'supervisor.process up', ({ pid }) => pid !== first)
+  rmSync(join(site.dir, 'open'))
+  await site.enqueue(1)
+  await until('the new one runs', () => site.began().get('0') === second)
+  process.kill(second!, 'SIGTERM')
+  running.child.kill('SIGTERM')
+  await until('it drains', () => lines(running, 'worker.draining').length === 2)
+  await until('the supervisor knows', () => /SIGTERM: draining/.test(running.stderr()))
+  site.open()
+  const { code, stderr } = await running.ended
+  assert.deepEqual([code, /again/.test(stderr)], [0, false], stderr)
+  await site.allDone(2)
+})
+
 test('a process that does not end in its grace is killed', async (t) => {
   const text = `\nconst deaf = defineJob('deaf', { queue: 'deaf' })
     export const loops = deaf.handle(() => { writeFileSync('DIR/began-loop', String(process.pid)); for (;;); })`
