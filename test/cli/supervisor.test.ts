@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { TcpProxy } from '../support/proxy.js'
 import { until } from '../support/until.js'
 import { type CliStore, cliStore, handlerModule, type Running, run, scratchFolder, start } from './command.js'
 
@@ -56,7 +57,11 @@ class Site {
   }
 
   supervise(...args: string[]): Running {
-    const running = start(['work', this.module, ...args], { env: store.env })
+    return this.superviseOn(store.env.LEASEHOLD_URL!, ...args)
+  }
+
+  superviseOn(url: string, ...args: string[]): Running {
+    const running = start(['work', this.module, ...args], { env: { ...store.env, LEASEHOLD_URL: url } })
     this.stages.push(running)
     return running
   }
@@ -266,6 +271,30 @@ test('a process that does not end in its grace is killed', async (t) => {
   assert.equal(lines(running, 'supervisor.process killed').length, 1)
   assert.equal(lives(site.began().get('loop')!), false)
   await store.run('jobs', 'cancel', '--queue', 'deaf', '--state', 'running', '--yes')
+})
+
+test('a store that does not answer ends no process and starts none; a process that comes up meanwhile waits for it', async (t) => {
+  const site = await Site.of(t, 'away')
+  const proxy = await TcpProxy.to(store.env.LEASEHOLD_URL!)
+  t.after(() => proxy.close())
+  const running = site.superviseOn(proxy.url, '--max', '2', '--concurrency', '1', '--target', '1', ...FAST)
+  const { pid } = await said(running, 'supervisor.process up')
+  await proxy.refuse()
+  await running.wrote(/the store does not answer, trying on: /)
+  process.kill(pid!, 'SIGKILL')
+  const died = await said(running, 'supervisor.process died', ({ error }) => error !== undefined)
+  assert.equal(died.error!.code, 'STORE_UNAVAILABLE')
+  assert.deepEqual(lines(running, 'supervisor.scaled'), [])
+  await proxy.accept()
+  await running.wrote(/the store answers again/)
+  await said(running, 'supervisor.process up', (line) => line.pid !== pid)
+  await site.enqueue(6)
+  await said(running, 'supervisor.scaled', ({ to }) => to === 2)
+  site.open()
+  await until('all are done', async () => (await site.jobs()).every(({ state }) => state === 'completed'))
+  running.child.kill('SIGTERM')
+  assert.equal((await running.ended).code, 0)
+  await site.allDone(6)
 })
 
 test('a module that cannot be loaded ends the supervisor with the error and the exit code of work', async (t) => {
