@@ -66,7 +66,10 @@ export function askedFor(look: ScaleLook, policy: ScalePolicy, present: number):
   const { count, why } = policy.by === 'depth' ? byDepth(look, policy) : byWait(look, policy, present)
   const held = Math.min(present, Math.ceil(look.busy / (policy.slots * BUSY_SHARE_MAX)))
   const bounded = Math.min(policy.max, Math.max(policy.min, count, held))
-  return { count: bounded, why: held > count ? `${grouped(look.busy)} ${look.busy === 1 ? 'slot is' : 'slots are'} busy` : why }
+  return {
+    count: bounded,
+    why: held > count ? `${grouped(look.busy)} ${look.busy === 1 ? 'slot is' : 'slots are'} busy` : why,
+  }
 }
 
 /**

@@ -28,7 +28,7 @@ export interface ScaleChoice {
 /** Throws INVALID_OPTION for a target of the other signal, and for bounds that do not go together. */
 export function policyOf(choice: ScaleChoice): ScalePolicy {
   const by = choice.scaleBy ?? SCALE_DEFAULTS.by
-  const min = choice.min ?? Math.min(1, choice.max ?? 1)
+  const min = choice.min ?? 1
   // As many as can compute at once, where nobody says.
   const max = choice.max ?? Math.max(min, availableParallelism())
   if (min > max) throw badRelation('--min', `${min} processes at least and ${max} at most do not go together`)

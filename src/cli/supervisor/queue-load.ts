@@ -28,13 +28,14 @@ export async function loadsOf(
 ): Promise<QueueLoad[]> {
   const diagnose = need(queue.connection.storage, 'diagnose', 'scaling')
   const views = new Map((await queue.queues()).map((view) => [view.queue, view]))
-  const heads = await diagnose.waiting()
+  const heads = await diagnose.waiting(names)
   const loads: QueueLoad[] = []
   for (const name of names) {
     const { ready, delayed, retrying, running } = await queue.counts(name)
     const paused = views.get(name)?.paused ?? false
     const depth = sum([ready, delayed, retrying])
     const own = heads.filter((head) => head.queue === name)
+    // Both are looked at one after the other, and jobs move meanwhile: the sum may be off by those.
     loads.push({ queue: name, paused, depth, running, ...(paused ? NOTHING : dueOf(ready, own, kinds)) })
   }
   return loads
