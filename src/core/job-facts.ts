@@ -57,6 +57,9 @@ export interface QueueSeen {
   rate?: { nextAt: number }
 }
 
+/** Of a limit at most. */
+export const HOLDERS_SEEN_MAX = 10
+
 /** A job that holds a permit of a limit; some of them, the first ones. */
 export interface HolderSeen {
   id: string

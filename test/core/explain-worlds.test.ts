@@ -5,13 +5,14 @@ import type { ClauseCode } from '../../src/core/explanation.js'
 import { MemoryStorage, memoryFactory } from '../../src/testing/index.js'
 import { compareWithClaims, type Seen } from '../support/explained.js'
 
-/** What a queue does today; limits are not set by any store yet, and a waiting job has not ended. */
+/** What holds a job in these worlds; a waiting one has not ended. */
 const MET: readonly (ClauseCode | 'taken' | 'passed over')[] = [
   'running',
   'not due',
   'not promoted',
   'paused',
   'suspect running',
+  'concurrency',
   'no able worker',
   'its turn',
   'taken',

@@ -43,6 +43,10 @@ const act = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('pause' as const), queue, on: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ act: fc.constant('limit' as const), concurrency: fc.constantFrom(null, 1, 2, 4) }),
+  },
   { weight: 2, arbitrary: fc.record({ act: fc.constant('work' as const), queue, kinds }) },
   {
     weight: 6,
@@ -117,6 +121,8 @@ async function play(kit: Kit, one: Act, ids: Set<string>): Promise<void> {
       return void (await kit.promote())
     case 'order':
       return kit.control.order('q', one.order)
+    case 'limit':
+      return kit.control.limit('q', { concurrency: one.concurrency })
     case 'pause':
       return one.on ? kit.control.pause(one.queue) : kit.control.resume(one.queue)
     case 'work':
@@ -178,15 +184,24 @@ async function judge(kit: Kit, ids: Set<string>, claim: NextClaim, count: (what:
   const all = await Promise.all([...ids].map((id) => kit.inspect.facts(id)))
   const told = all.filter((facts) => facts !== null).filter(({ job }) => job.queue === 'q')
   assert.equal(all.includes(null), false, 'a job is not known')
+  const left = Math.min(...told.map(roomOf))
+  const room = Math.min(limit, left)
   const wish = { kinds, limit, queues: [{ queue: 'q', share: limit, turn }] }
   const suspects = told.some(({ job }) => job.suspect)
+  // Two claims would share what room there is.
+  if (suspects && Number.isFinite(left)) return
   const taken = new Set(idsOf(heldIn(await worker.claim({ ...wish, suspects: false }))))
   if (suspects) for (const id of idsOf(heldIn(await worker.claim({ ...wish, suspects: true })))) taken.add(id)
   for (const facts of told) {
     // The second claim takes others, too, where no suspect may go.
     if (suspects && !facts.job.suspect && taken.has(facts.job.id) && !takenBy(facts, claim)) continue
-    compare(facts, explain(facts), { ...claim, taken: taken.has(facts.job.id), worker: worker.id }, count)
+    compare(facts, explain(facts), { ...claim, limit: room, taken: taken.has(facts.job.id), worker: worker.id }, count)
   }
+}
+
+/** What the limit of its queue still lets go. */
+function roomOf({ queue: { concurrency } }: JobFacts): number {
+  return concurrency === undefined ? Number.POSITIVE_INFINITY : Math.max(0, concurrency.limit - concurrency.held)
 }
 
 function compare(

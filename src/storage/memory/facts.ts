@@ -1,5 +1,14 @@
 /** What decides whether a job runs now: `inspect.facts`. The rules that judge it are in core/explain.ts. */
-import { type JobFacts, type JobSeen, LIST_ENTRIES_MAX, type ListSeen, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
+import {
+  HOLDERS_SEEN_MAX,
+  type JobFacts,
+  type JobSeen,
+  LIST_ENTRIES_MAX,
+  type ListSeen,
+  type QueueSeen,
+  WORKERS_SEEN_MAX,
+} from '../../core/job-facts.js'
+import { untilToken } from '../../core/limits.js'
 import type { JobView } from '../storage.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
@@ -9,20 +18,41 @@ import { isDead, type WorkerRow } from './workers.js'
 /** `view`: the job as people see it. */
 export function factsOf(state: MemoryState, job: JobRow, view: JobView): JobFacts {
   const now = state.now()
-  const { paused, draining, order } = state.queues.get(job.queue)
   const alive = state.workers.all().filter((row) => !isDead(row, now))
   const serving = alive.filter(({ info }) => info.queues.includes(job.queue))
   const running = state.leases.suspectOf(job.queue)
   return {
     nowMs: now,
     job: seen(job, view),
-    queue: { paused, draining, order },
+    queue: queueSeen(state, job.queue, now),
     workers: serving.slice(0, WORKERS_SEEN_MAX).map((row) => workerSeen(state, row)),
     workersElsewhere: alive.length - serving.length,
     lease: job.place === 'leased' ? leaseSeen(state, job, now) : null,
     suspectRunning: running === undefined ? null : { id: running.job.id, worker: running.worker },
     lists: job.place === 'ready' ? listsSeen(state, job) : [],
   }
+}
+
+function queueSeen(state: MemoryState, queue: string, now: number): QueueSeen {
+  const { paused, draining, order, limits, starts } = state.queues.get(queue)
+  const { concurrency: limit, rate } = limits
+  const waitMs = rate === null ? 0 : untilToken(starts, rate, now)
+  return {
+    paused,
+    draining,
+    order,
+    ...(limit === null ? {} : { concurrency: { limit, ...heldOf(state, queue) } }),
+    ...(waitMs > 0 ? { rate: { nextAt: now + waitMs } } : {}),
+  }
+}
+
+function heldOf({ leases }: MemoryState, queue: string): { held: number; holders: { id: string; worker: string }[] } {
+  const all = leases.holders().flatMap((worker) => leases.of(worker))
+  const held = all
+    .sort((a, b) => a.fence - b.fence)
+    .flatMap((lease) => openSlots(lease).map(({ job }) => ({ id: job.id, worker: lease.worker, queue: job.queue })))
+    .filter((one) => one.queue === queue)
+  return { held: held.length, holders: held.slice(0, HOLDERS_SEEN_MAX).map(({ id, worker }) => ({ id, worker })) }
 }
 
 function seen(job: JobRow, { payload: _, result: _result, ranMs: _ran, worker: _worker, ...view }: JobView): JobSeen {

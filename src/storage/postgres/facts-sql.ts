@@ -2,7 +2,7 @@
  * What decides whether a job runs now: one statement, so that all of it is of one instant. Probes of indexes, each with
  * a bound; the rules that judge it are in core/explain.ts. Used by facts.ts.
  */
-import { LIST_ENTRIES_MAX, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
+import { HOLDERS_SEEN_MAX, LIST_ENTRIES_MAX, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
 import type { Statement } from './database.js'
 import { DEAD, DELAYED, ENDED, leased, READY } from './job-sql.js'
 
@@ -31,9 +31,20 @@ export function factsStatement(schema: string): Statement {
         from ${schema}.worker h where j.state = 'running' and h.id = j.worker) as holder,
       (select json_build_object('id', a.ids[1], 'worker', a.worker) from ${schema}.lease a
         where a.alone and exists (select from unnest(a.jobs) b where b.lane / 64 = j.queue) limit 1) as suspect_running,
+      ${concurrencyText(schema)} as concurrency,
+      (select ${schema}.until_token(q.id, n.now)) as token_in,
       ${listsText(schema)} as lists
     from j, q, n`,
   }
+}
+
+/** How far a limit of concurrency is used up, and by whom; null where there is none. */
+function concurrencyText(schema: string): string {
+  return `(select json_build_object('limit', x.concurrency, 'held', ${schema}.held(x.queue), 'holders', (
+        select coalesce(json_agg(json_build_object('id', h.id, 'worker', h.worker) order by h.fence, h.o), '[]') from (
+          select u.id, u.o, l.fence, l.worker from ${schema}.lease l, unnest(l.ids) with ordinality u(id, o)
+            where l.queue = x.queue and get_bit(l.open, u.o::int - 1) = 1 order by l.fence, u.o limit ${HOLDERS_SEEN_MAX}) h))
+      from ${schema}.queue_limit x where x.queue = q.id and x.concurrency is not null)`
 }
 
 /** Those that serve the queue, the oldest first. */

@@ -1,6 +1,6 @@
 /** What decides whether a job runs now, from one look. Called by inspect.ts. */
 import type { DeadReason, JobHistory, JobSpec, JobState } from '../../core/job.js'
-import type { JobFacts, LeaseSeen, ListSeen, WorkerSeen } from '../../core/job-facts.js'
+import type { JobFacts, LeaseSeen, ListSeen, QueueSeen, WorkerSeen } from '../../core/job-facts.js'
 import { decodeSpec } from './codec.js'
 import type { Row } from './database.js'
 import { readHistory } from './odd-text.js'
@@ -17,11 +17,7 @@ export function decodeFacts(row: Row): JobFacts {
   return {
     nowMs: row.now_ms as number,
     job: decodeJob(row),
-    queue: {
-      paused: row.paused as boolean,
-      draining: row.draining as boolean,
-      order: row.ordering as JobFacts['queue']['order'],
-    },
+    queue: decodeQueue(row),
     workers: ((row.workers as WireWorker[] | null) ?? []).map(({ kinds, ...worker }) =>
       kinds === null ? worker : { ...worker, kinds },
     ),
@@ -29,6 +25,17 @@ export function decodeFacts(row: Row): JobFacts {
     lease: row.state === 'running' ? decodeLease(row) : null,
     suspectRunning: row.suspect_running as JobFacts['suspectRunning'],
     lists: ((row.lists as WireList[] | null) ?? []).map(decodeList),
+  }
+}
+
+function decodeQueue(row: Row): QueueSeen {
+  const tokenInUs = Number(row.token_in ?? 0)
+  return {
+    paused: row.paused as boolean,
+    draining: row.draining as boolean,
+    order: row.ordering as QueueSeen['order'],
+    ...(row.concurrency === null ? {} : { concurrency: row.concurrency as NonNullable<QueueSeen['concurrency']> }),
+    ...(tokenInUs > 0 ? { rate: { nextAt: (row.now_ms as number) + tokenInUs / 1_000 } } : {}),
   }
 }
 
