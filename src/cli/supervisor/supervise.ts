@@ -25,11 +25,13 @@ import { Reports } from './reports.js'
 
 /** Of its own: to look. */
 const CONNECTIONS = 1
-/** Said when a start at the same time failed, too: one word of it is enough. */
+/** Several start together, and what is odd about their queues is to be said once. */
 const FIRST_PLACE = 1
 
 export async function supervise(invocation: Invocation, modulePath: string, choice: WorkChoice): Promise<Answer> {
-  const policy = policyOf({ ...choice, max: choice.max as number | undefined })
+  const { max, ...rest } = choice
+  // A duration is for --until-empty, and refused before.
+  const policy = policyOf(typeof max === 'number' ? { ...rest, max } : rest)
   const queue = await invocation.store({ migrate: choice.migrate, connections: CONNECTIONS }, 'may be made')
   // A store that lives in one process only has nothing to share between several.
   need(queue.connection.storage, 'diagnose', 'a supervisor')
