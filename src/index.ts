@@ -5,6 +5,7 @@ export type { DrainOptions, PurgeOptions, PurgeProgress, RedriveOptions } from '
 export type { CancelFilter, DeadFilter, RetryFilter } from './client/filters.js'
 export type { DeadGroupOptions, JobPage, ListOptions } from './client/inspector.js'
 export type { Job, WaitOptions } from './client/job.js'
+export type { LimitOptions, RateOptions } from './client/limits.js'
 export type { EnqueueResult } from './client/outcome.js'
 export type { Queue } from './client/queue.js'
 export { type ConnectOptions, connect } from './connect.js'
@@ -36,6 +37,7 @@ export type {
   DiscardAnswer,
   JobView,
   QueueCounts,
+  QueueLimits,
   QueueOrder,
   QueueView,
   RedriveAnswer,

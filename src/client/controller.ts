@@ -27,6 +27,7 @@ import type {
 } from '../storage/storage.js'
 import { type Telling, TOLD_CANCELLED, TOLD_DISCARDED, TOLD_REDRIVEN, TOLD_RETRIED } from './bulk.js'
 import type { Inspector } from './inspector.js'
+import { type LimitOptions, limitsOf } from './limits.js'
 import { need } from './need.js'
 
 /** Ids in one call to the store. */
@@ -135,6 +136,12 @@ export class Controller {
 
   async order(queue: string, order: QueueOrder): Promise<void> {
     await this.facet('ordering a queue').order(name(queue, 'queue'), orderCheck(order, 'order'))
+  }
+
+  async limit(queue: string, limits: LimitOptions): Promise<void> {
+    const control = this.facet('limiting a queue')
+    await control.limit(name(queue, 'queue'), limitsOf(limits))
+    this.connection.hints.tell(queue)
   }
 
   async purge(queue: string, options?: PurgeOptions): Promise<number> {

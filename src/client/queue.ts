@@ -27,6 +27,7 @@ import { Controller, type DrainOptions, type PerId, type PurgeOptions, type Redr
 import type { CancelFilter, DeadFilter, RetryFilter } from './filters.js'
 import { type DeadGroupOptions, Inspector, type JobPage, type ListOptions } from './inspector.js'
 import { Job, type JobAccess } from './job.js'
+import type { LimitOptions } from './limits.js'
 import type { EnqueueResult } from './outcome.js'
 import { Producer } from './producer.js'
 import type { AnyIterable } from './source.js'
@@ -273,6 +274,17 @@ export class Queue {
   /** How workers choose between the priorities of a queue: `ageing` (the default), `strict` or `weighted`. */
   async order(queue: string, order: QueueOrder): Promise<void> {
     return this.open.controller.order(queue, order)
+  }
+
+  /**
+   * Limits a queue over all its workers: how many of its jobs are in their hands at once, and how often they start. What is
+   * not given stays as it is, null takes a limit away. Holds from the next claim on; `queues()` tells the limits.
+   *
+   *     await queue.limit('mail', { concurrency: 20, rate: { limit: 100, per: '1s', burst: 30 } })
+   *     await queue.limit('mail', { rate: null })
+   */
+  async limit(queue: string, limits: LimitOptions): Promise<void> {
+    return this.open.controller.limit(queue, limits)
   }
 
   /**

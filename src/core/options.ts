@@ -165,6 +165,17 @@ export function nested<Table extends OptionTable>(read: OptionReader<Table>): Ch
   return (value, field) => read(value, `${field}.`)
 }
 
+/** Null, which takes something away, or what `check` allows. */
+export function orNull<Given, Held>(check: Check<Given, Held>): Check<Given | null, Held | null> {
+  return (value, field) => (value === null ? null : check(value, field))
+}
+
+/** A value that has no default and has to be given. */
+export function required<T>(value: T | undefined, field: string, what: string): T {
+  if (value === undefined) throw badRelation(field, `is missing; give ${what}`)
+  return value
+}
+
 /** An object that is somebody else's to check, such as a client of a driver. */
 export function object<T extends object>(what: string): Check<T, T> {
   return (value, field) => {

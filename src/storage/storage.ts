@@ -8,11 +8,13 @@
  * says how it bears that. The memory store is the executable form of this text, the conformance suite its test.
  */
 import type { JobHistory, JobSpec, Json } from '../core/job.js'
+import type { QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 import type { Crash, Fate } from '../core/settlement.js'
 import type { Diagnose } from './diagnose.js'
 import type { Inspect, MatchState, MovedJob, WorkerInfo } from './views.js'
 
+export type { QueueLimits, RateLimit } from '../core/limits.js'
 export type { QueueOrder } from '../core/priority.js'
 export type {
   AccessFacts,
@@ -148,9 +150,12 @@ export interface Claim {
   leases: Lease[]
   /** One for each of `finished`. */
   settled: SettleAnswer[]
-  /** There may be more to take at once: beyond the limit, held by other claims at that moment, or not looked for. */
+  /**
+   * There may be more to take at once: beyond the limit, held by other claims at that moment, or not looked for. What the
+   * limits of its queue hold back is not.
+   */
   more: boolean
-  /** Until the next delayed job of these queues is due; null when none is known. */
+  /** Until the next delayed job of these queues is due, or a token lets the next one start; null when none is known. */
   nextDueMs: number | null
   /** Those of the queues asked for that are paused. */
   paused: string[]
@@ -348,6 +353,11 @@ export interface Control {
   purge(queue: string, limit: number): Promise<{ deleted: number; more: boolean }>
   /** How a claim orders the priorities of the queue. */
   order(queue: string, order: QueueOrder): Promise<void>
+  /**
+   * Sets the limits that are given and leaves the others. From then on claims keep to them: what is held beyond a lower
+   * one goes on, and nothing is claimed until it has ended. A changed rate begins with a full bucket.
+   */
+  limit(queue: string, limits: Partial<QueueLimits>): Promise<void>
 }
 
 /** Hints that there may be work. Polling stays the floor: a hint may be missing, late or doubled. */

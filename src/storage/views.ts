@@ -4,6 +4,7 @@
  */
 import type { DeadReason, ErrorRecord, JobHistory, JobSpec, JobState, Json } from '../core/job.js'
 import type { JobFacts } from '../core/job-facts.js'
+import type { QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 
 /** A job by its id, and what events tell of it. */
@@ -138,6 +139,7 @@ export interface QueueView {
   paused: boolean
   draining: boolean
   order: QueueOrder
+  limits: QueueLimits
 }
 
 /** `exact: false`: at least so many were there and the rest is the store's estimate. */

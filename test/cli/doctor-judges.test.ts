@@ -24,6 +24,7 @@ import {
   judgeTimeouts,
   judgeWorkers,
 } from '../../src/cli/doctor/judge-work.js'
+import { NO_LIMITS } from '../../src/core/limits.js'
 import type {
   DatabaseSettings,
   KindRuns,
@@ -281,7 +282,7 @@ test('traces of dead workers', () => {
 })
 
 const WAITING: WaitingKind = { queue: 'mail', kind: 'mail.send', count: exactly(4), oldestMs: 60_000 }
-const OPEN = { queue: 'mail', paused: false, draining: false, order: 'ageing' } as const
+const OPEN = { queue: 'mail', paused: false, draining: false, order: 'ageing', limits: NO_LIMITS } as const
 
 test('a pause is told when something has waited for long, a drain always', () => {
   assert.equal(judgeQueues([OPEN], [WAITING]).verdict, 'ok')

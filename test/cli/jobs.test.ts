@@ -187,6 +187,30 @@ test('queues are listed with counts, paused and resumed; an unknown one is not m
   })
 })
 
+test('a queue is limited, says what holds, and is let go again', async () => {
+  await enqueued('limited', '1', '--queue', 'limited')
+  const limit = (...given: string[]) => store.run('queues', 'limit', 'limited', ...given)
+  assert.equal((await limit()).stdout, 'limited: no limits\n')
+  const set = await limit('--concurrency', '20', '--rate', '100/s', '--burst', '30')
+  assert.equal(set.stdout, 'limited: 20 at once, 100/s (burst 30)\n')
+  assert.equal((await limit('--rate', '1000/15m')).stdout, 'limited: 20 at once, 1,000/15m\n')
+  const found = await store.json<{ queues: { queue: string; limits: unknown }[] }>('queues', 'list')
+  assert.deepEqual(found.queues.find(({ queue }) => queue === 'limited')?.limits, {
+    concurrency: 20,
+    rate: { limit: 1_000, perMs: 900_000, burst: 1_000 },
+  })
+  assert.equal((await limit('--rate', 'none', '--concurrency', 'none')).stdout, 'limited: no limits\n')
+  assert.equal((await store.run('queues', 'limit', 'limted', '--rate', '1/s')).code, 3)
+  for (const wrong of [
+    ['--rate', '5'],
+    ['--rate', '0/s'],
+    ['--rate', '5/0s'],
+    ['--burst', '5'],
+    ['--concurrency', '0'],
+  ])
+    assert.equal((await limit(...wrong)).code, 2, wrong.join(' '))
+})
+
 test('nobody works, and that is an answer', async () => {
   assert.equal((await store.run('workers')).stdout, 'no workers are alive\n')
   assert.deepEqual(await store.json('workers'), { workers: [] })

@@ -130,6 +130,33 @@ test('retry brings a delayed job forward, redrive a dead one back', async () => 
   await assert.rejects(queue.redrive(later.id, { force: 'yes' } as never), { code: 'INVALID_OPTION', field: 'force' })
 })
 
+test('limits are checked, set and told; what is not given stays', async () => {
+  const { queue, hints } = await filled(1)
+  const limits = async () => (await queue.queues())[0]!.limits
+  hints.length = 0
+  await queue.limit('queue', { concurrency: 20, rate: { limit: 100 } })
+  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 100, perMs: 1_000, burst: 100 } })
+  // What it held back may go on.
+  assert.deepEqual(hints, ['queue'])
+  await queue.limit('queue', { rate: { limit: 5, per: '15m', burst: 2 } })
+  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 5, perMs: 900_000, burst: 2 } })
+  await queue.limit('queue', { concurrency: null })
+  assert.deepEqual(await limits(), { concurrency: null, rate: { limit: 5, perMs: 900_000, burst: 2 } })
+  const refused: [unknown, string, string][] = [
+    [{ concurrency: 0 }, 'INVALID_OPTION', 'concurrency'],
+    [{ concurrency: 1.5 }, 'INVALID_OPTION', 'concurrency'],
+    [{ concurency: 1 }, 'UNKNOWN_OPTION', 'concurency'],
+    [{ rate: 5 }, 'INVALID_OPTION', 'rate'],
+    [{ rate: {} }, 'INVALID_OPTION', 'rate.limit'],
+    [{ rate: { limit: 5, per: '0s' } }, 'INVALID_OPTION', 'rate.per'],
+    [{ rate: { limit: 5, burst: -1 } }, 'INVALID_OPTION', 'rate.burst'],
+    [{ rate: { limit: 5, every: '1s' } }, 'UNKNOWN_OPTION', 'rate.every'],
+  ]
+  for (const [options, code, field] of refused)
+    await assert.rejects(queue.limit('queue', options as never), { code, field })
+  await assert.rejects(queue.limit('no spaces', {}), { code: 'INVALID_NAME' })
+})
+
 test('pause, resume and order change the queue, and workers hear of a resume', async () => {
   const { queue, hints, listen } = await filled(1)
   const events = listen()
@@ -224,6 +251,7 @@ test('a facet that the store lacks is named, with the store', async () => {
     [queue.purge('q'), 'control'],
     [queue.drain('q'), 'control'],
     [queue.order('q', 'strict'), 'control'],
+    [queue.limit('q', { concurrency: 1 }), 'control'],
     [queue.get(id), 'inspect'],
     [queue.list({ state: 'ready' }), 'inspect'],
     [queue.counts('q'), 'inspect'],

@@ -10,11 +10,18 @@ import { Broken } from './mutant.js'
 import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
 import { MUTANTS_OF_FACTS } from './mutants-of-facts.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
+import { MUTANTS_OF_LIMITS } from './mutants-of-limits.js'
 import { MUTANTS_OF_WORK } from './mutants-of-work.js'
 
 const BY_NAME = new Map(CASES.map((conformanceCase) => [conformanceCase.name, conformanceCase]))
 
-for (const mutant of [...MUTANTS_OF_WORK, ...MUTANTS_OF_KEEPING, ...MUTANTS_OF_DEAD, ...MUTANTS_OF_FACTS]) {
+for (const mutant of [
+  ...MUTANTS_OF_WORK,
+  ...MUTANTS_OF_KEEPING,
+  ...MUTANTS_OF_DEAD,
+  ...MUTANTS_OF_FACTS,
+  ...MUTANTS_OF_LIMITS,
+]) {
   class Spoilt extends Broken {
     constructor(options: MemoryOptions) {
       super(options)

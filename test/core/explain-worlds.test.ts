@@ -5,12 +5,14 @@ import type { ClauseCode } from '../../src/core/explanation.js'
 import { MemoryStorage, memoryFactory } from '../../src/testing/index.js'
 import { compareWithClaims, type Seen } from '../support/explained.js'
 
-/** What a queue does today; limits are not set by any store yet, and a waiting job has not ended. */
+/** All that a job which has not ended can meet in these worlds: a worker serves its queue, as it claims. */
 const MET: readonly (ClauseCode | 'taken' | 'passed over')[] = [
   'running',
   'not due',
   'not promoted',
   'paused',
+  'concurrency',
+  'rate',
   'suspect running',
   'no able worker',
   'its turn',

@@ -129,6 +129,7 @@ const CONTROL: Walk<Control> = {
   refuse: ({ store }) => store.control.refuse('steered'),
   resume: ({ store }) => store.control.resume('steered'),
   order: ({ store }) => store.control.order('steered', 'strict'),
+  limit: ({ store }) => store.control.limit('steered', { concurrency: 3, rate: { limit: 1, perMs: 1_000, burst: 1 } }),
   purge: async ({ store, owner }) => {
     await owner.enqueue([newJob({ queue: 'purged' }), newJob({ queue: 'purged', due: { delayMs: 60_000 } })])
     assert.equal((await store.control.purge('purged', 10)).deleted, 2)

@@ -1,5 +1,6 @@
 /** How a worker gets jobs. Called by MemoryStorage. */
 import type { Json } from '../../core/job.js'
+import { taken, tokensAt, untilToken } from '../../core/limits.js'
 import { ageingKey, type QueueOrder, quotasOfLists } from '../../core/priority.js'
 import type { Claim, ClaimedJob, ClaimRequest, Lease } from '../storage.js'
 import { copyOfHistory, copyOfSpec } from './copy.js'
@@ -27,7 +28,10 @@ export function claim(state: MemoryState, request: ClaimRequest): Claim {
   const leases = leasesOf(state, request)
   // One that found nothing may look again: nothing was written of it.
   if (leases.length > 0) worker.taken.add(request.request)
-  return { ...answer, status: 'ok', leases, more, nextDueMs: nextDueMs(state, now, queuesOf(request)) }
+  const dueMs = nextDueMs(state, now, queuesOf(request))
+  // Whoever runs a suspect asks for nothing else meanwhile.
+  const tokenMs = leases.some(({ alone }) => alone) ? null : untilTokenMs(state, request, now)
+  return { ...answer, status: 'ok', leases, more, nextDueMs: soonest(dueMs, tokenMs) }
 }
 
 /**
@@ -50,13 +54,40 @@ export function nextDueMs(state: MemoryState, now: number, queues?: readonly str
   return null
 }
 
+function soonest(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b)
+}
+
+/** Until a job of these queues that only the rate of its queue holds back may start. */
+function untilTokenMs(state: MemoryState, { queues, kinds }: ClaimRequest, now: number): number | null {
+  let soonestMs: number | null = null
+  for (const { queue } of queues) {
+    const { paused, limits, starts } = state.queues.get(queue)
+    if (paused || limits.rate === null || permits(state, queue) === 0) continue
+    if (tokensAt(starts, limits.rate, now) > 0 || state.jobs.lanes.candidates(queue, kinds, 1).length === 0) continue
+    soonestMs = soonest(soonestMs, untilToken(starts, limits.rate, now))
+  }
+  return soonestMs
+}
+
+/** How many jobs the limits of a queue still let go. */
+function room(state: MemoryState, queue: string, now: number): number {
+  const { limits, starts } = state.queues.get(queue)
+  return Math.min(permits(state, queue), limits.rate === null ? Infinity : tokensAt(starts, limits.rate, now))
+}
+
+function permits(state: MemoryState, queue: string): number {
+  const { concurrency } = state.queues.get(queue).limits
+  return concurrency === null ? Infinity : Math.max(0, concurrency - state.jobs.counts(queue).running)
+}
+
 export function leaseAnswer({ fence, alone, slots }: LeaseRow): Lease {
   return { fence, alone, jobs: slots.map(claimedJob) }
 }
 
 /** Answers whether there may be more. */
 function takeLeases(state: MemoryState, request: ClaimRequest, now: number): boolean {
-  const suspect = request.suspects && request.limit > 0 ? nextSuspect(state, request) : undefined
+  const suspect = request.suspects && request.limit > 0 ? nextSuspect(state, request, now) : undefined
   if (suspect !== undefined) {
     lease(state, request, [suspect], true, now)
     return true
@@ -65,9 +96,9 @@ function takeLeases(state: MemoryState, request: ClaimRequest, now: number): boo
 }
 
 /** A suspect of a queue in which no other one runs. */
-function nextSuspect(state: MemoryState, { queues, kinds }: ClaimRequest): JobRow | undefined {
+function nextSuspect(state: MemoryState, { queues, kinds }: ClaimRequest, now: number): JobRow | undefined {
   for (const { queue } of queues) {
-    if (state.queues.get(queue).paused || state.leases.runsAlone(queue)) continue
+    if (state.queues.get(queue).paused || state.leases.runsAlone(queue) || room(state, queue, now) === 0) continue
     const suspect = state.jobs.lanes.suspect(queue, kinds)
     if (suspect !== undefined) return suspect
   }
@@ -82,8 +113,9 @@ function takeJobs(state: MemoryState, request: ClaimRequest, now: number): numbe
   const { queues, kinds, limit, apart } = request
   const turns = new Map(queues.map(({ queue, turn }) => [queue, turn]))
   let taken = 0
-  const takeFrom = (queue: string, most: number): void => {
+  const takeFrom = (queue: string, wanted: number): void => {
     const { paused, order } = state.queues.get(queue)
+    const most = Math.min(wanted, room(state, queue, now))
     if (paused || most <= 0) return
     const turn = turns.get(queue)!
     const jobs = firstOfLanes(state.jobs.lanes.candidates(queue, kinds, most), order, turn, most)
@@ -135,6 +167,7 @@ function batches(jobs: readonly JobRow[], apart: readonly string[]): JobRow[][] 
 }
 
 function lease(state: MemoryState, request: ClaimRequest, jobs: JobRow[], alone: boolean, now: number): void {
+  takeTokens(state, jobs[0]!.queue, jobs.length, now)
   const slots = jobs.map((job, ordinal): Slot => {
     state.jobs.toLeased(job, request.worker, now)
     return {
@@ -149,6 +182,11 @@ function lease(state: MemoryState, request: ClaimRequest, jobs: JobRow[], alone:
     }
   })
   state.leases.add({ worker: request.worker, request: request.request, alone, claimedAt: now, slots })
+}
+
+function takeTokens(state: MemoryState, queue: string, count: number, now: number): void {
+  const row = state.queues.ensure(queue)
+  if (row.limits.rate !== null) row.starts = taken(row.starts, row.limits.rate, now, count)
 }
 
 function claimedJob({ job, history, waitedMs, expiresInMs }: Slot): ClaimedJob {

@@ -12,6 +12,7 @@ import type {
   RetryAnswer,
 } from '../storage.js'
 import type { JobRow } from './jobs.js'
+import { FULL } from './queues.js'
 import { endCancelled, type MemoryState, withEntry } from './state.js'
 
 export function controlOf(state: MemoryState): Control {
@@ -41,6 +42,12 @@ export function controlOf(state: MemoryState): Control {
     },
     refuse: async (queue) => {
       state.queues.ensure(queue).draining = true
+    },
+    limit: async (queue, limits) => {
+      const row = state.queues.ensure(queue)
+      row.limits = { ...row.limits, ...limits }
+      if (limits.rate !== undefined) row.starts = FULL
+      state.hints.tell(queue)
     },
     purge: async (queue, limit) => purge(state, queue, limit),
     order: async (queue, order) => {

@@ -1,5 +1,15 @@
 /** What decides whether a job runs now: `inspect.facts`. The rules that judge it are in core/explain.ts. */
-import { type JobFacts, type JobSeen, LIST_ENTRIES_MAX, type ListSeen, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
+import {
+  HOLDERS_SEEN_MAX,
+  type HolderSeen,
+  type JobFacts,
+  type JobSeen,
+  LIST_ENTRIES_MAX,
+  type ListSeen,
+  type QueueSeen,
+  WORKERS_SEEN_MAX,
+} from '../../core/job-facts.js'
+import { tokensAt, untilToken } from '../../core/limits.js'
 import type { JobView } from '../storage.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
@@ -9,14 +19,13 @@ import { isDead, type WorkerRow } from './workers.js'
 /** `view`: the job as people see it. */
 export function factsOf(state: MemoryState, job: JobRow, view: JobView): JobFacts {
   const now = state.now()
-  const { paused, draining, order } = state.queues.get(job.queue)
   const alive = state.workers.all().filter((row) => !isDead(row, now))
   const serving = alive.filter(({ info }) => info.queues.includes(job.queue))
   const running = state.leases.suspectOf(job.queue)
   return {
     nowMs: now,
     job: seen(job, view),
-    queue: { paused, draining, order },
+    queue: queueSeen(state, job.queue, now),
     workers: serving.slice(0, WORKERS_SEEN_MAX).map((row) => workerSeen(state, row)),
     workersElsewhere: alive.length - serving.length,
     lease: job.place === 'leased' ? leaseSeen(state, job, now) : null,
@@ -27,6 +36,38 @@ export function factsOf(state: MemoryState, job: JobRow, view: JobView): JobFact
 
 function seen(job: JobRow, { payload: _, result: _result, ranMs: _ran, worker: _worker, ...view }: JobView): JobSeen {
   return { ...view, suspect: job.suspect }
+}
+
+function queueSeen(state: MemoryState, queue: string, now: number): QueueSeen {
+  const { paused, draining, order, limits, starts } = state.queues.get(queue)
+  const { concurrency, rate } = limits
+  return {
+    paused,
+    draining,
+    order,
+    ...(concurrency === null
+      ? {}
+      : {
+          concurrency: {
+            limit: concurrency,
+            held: state.jobs.counts(queue).running,
+            holders: holdersSeen(state, queue),
+          },
+        }),
+    ...(rate === null
+      ? {}
+      : { rate: { tokens: tokensAt(starts, rate, now), nextAt: now + untilToken(starts, rate, now) } }),
+  }
+}
+
+/** The first that were claimed. */
+function holdersSeen(state: MemoryState, queue: string): HolderSeen[] {
+  const holders: HolderSeen[] = []
+  for (const job of state.jobs.inState('running').items()) {
+    if (holders.length >= HOLDERS_SEEN_MAX) break
+    if (job.queue === queue) holders.push({ id: job.id, worker: job.worker! })
+  }
+  return holders
 }
 
 function workerSeen(state: MemoryState, { id, info }: WorkerRow): JobFacts['workers'][number] {

@@ -1,18 +1,26 @@
 /** Queues and what operators have set on them. A queue is there from its first enqueue, claim or setting on. */
+import { type Bucket, NO_LIMITS } from '../../core/limits.js'
 import type { QueueView } from '../storage.js'
 import { entryOf } from './entry.js'
 
+/** A queue, and how full the bucket of its rate is. */
+export interface QueueRow extends QueueView {
+  starts: Bucket
+}
+
+export const FULL: Bucket = Object.freeze({ takenUntil: Number.NEGATIVE_INFINITY })
+
 export class QueueTable {
-  private readonly rows = new Map<string, QueueView>()
+  private readonly rows = new Map<string, QueueRow>()
   private readonly numbers = new Map<string, number>()
 
   /** As it is; one that nobody has seen yet has the defaults. */
-  get(queue: string): Readonly<QueueView> {
+  get(queue: string): Readonly<QueueRow> {
     return this.rows.get(queue) ?? defaults(queue)
   }
 
   /** For writing: it is there from now on. */
-  ensure(queue: string): QueueView {
+  ensure(queue: string): QueueRow {
     return entryOf(this.rows, queue, () => {
       this.numbers.set(queue, this.numbers.size + 1)
       return defaults(queue)
@@ -26,10 +34,11 @@ export class QueueTable {
 
   /** By name. */
   all(): QueueView[] {
-    return [...this.rows.values()].sort((a, b) => (a.queue < b.queue ? -1 : 1)).map((row) => ({ ...row }))
+    const rows = [...this.rows.values()].sort((a, b) => (a.queue < b.queue ? -1 : 1))
+    return rows.map(({ starts: _, ...view }) => structuredClone(view))
   }
 }
 
-function defaults(queue: string): QueueView {
-  return { queue, paused: false, draining: false, order: 'ageing' }
+function defaults(queue: string): QueueRow {
+  return { queue, paused: false, draining: false, order: 'ageing', limits: { ...NO_LIMITS }, starts: FULL }
 }

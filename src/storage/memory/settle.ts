@@ -49,6 +49,8 @@ function settleOpen(
     return 'cancelled'
   }
   move(state, job, settlement, back, now)
+  // Its permit is free: somebody idle may take the next one.
+  if (state.queues.get(job.queue).limits.concurrency !== null) state.hints.tell(job.queue)
   return 'ok'
 }
 

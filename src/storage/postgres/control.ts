@@ -8,11 +8,12 @@ import type {
   JobView,
   MovedOn,
   OpenState,
+  QueueLimits,
   QueueOrder,
   RedriveAnswer,
   RetryAnswer,
 } from '../storage.js'
-import { instant, plainArray } from './codec.js'
+import { instant, microseconds, plainArray } from './codec.js'
 import type { Database, Statement } from './database.js'
 import type { PostgresInspect } from './inspect.js'
 import type { Queues } from './queues.js'
@@ -93,9 +94,7 @@ export class PostgresControl implements Control {
 
   async resume(queue: string): Promise<void> {
     await this.change(queue, 'lh_resume', 'paused = false, draining = false')
-    await this.database.ask({ name: 'lh_hint', text: `select ${this.schema}.hint(array[$1]::int[], true)` }, [
-      await this.queues.id(queue),
-    ])
+    await this.tell(await this.queues.id(queue))
   }
 
   refuse(queue: string): Promise<void> {
@@ -110,6 +109,22 @@ export class PostgresControl implements Control {
     ])
   }
 
+  async limit(queue: string, limits: Partial<QueueLimits>): Promise<void> {
+    const id = await this.queues.id(queue)
+    const { concurrency, rate } = limits
+    await this.database.ask(limitStatement(this.schema), [
+      id,
+      concurrency !== undefined,
+      concurrency ?? null,
+      rate !== undefined,
+      rate?.limit ?? null,
+      rate ? microseconds(rate.perMs) : null,
+      rate?.burst ?? null,
+    ])
+    // What was held back may go on.
+    await this.tell(id)
+  }
+
   async purge(queue: string, limit: number): Promise<{ deleted: number; more: boolean }> {
     const id = await this.queues.find(queue)
     if (id === null) return { deleted: 0, more: false }
@@ -122,6 +137,11 @@ export class PostgresControl implements Control {
     }
     const [row] = await this.database.ask(statement, [id, limit])
     return { deleted: row!.deleted as number, more: row!.more as boolean }
+  }
+
+  private async tell(queueId: number): Promise<void> {
+    const statement = { name: 'lh_hint', text: `select ${this.schema}.hint(array[$1]::int[], true)` }
+    await this.database.ask(statement, [queueId])
   }
 
   private async change(queue: string, name: string, assignment: string): Promise<void> {
@@ -155,6 +175,21 @@ export class PostgresControl implements Control {
       left = rest.filter((id) => !answers.has(id))
     }
     return ids.map((id) => answers.get(id) ?? 'unknown')
+  }
+}
+
+/** What is not given stays; a changed rate begins with a full bucket. */
+function limitStatement(schema: string): Statement {
+  return {
+    name: 'lh_limit',
+    text: `insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst)
+      values ($1, $3::int, $5::int, $6::bigint, $7::int)
+      on conflict (queue) do update set
+        concurrency = case when $2::boolean then excluded.concurrency else x.concurrency end,
+        rate_count = case when $4::boolean then excluded.rate_count else x.rate_count end,
+        rate_us = case when $4::boolean then excluded.rate_us else x.rate_us end,
+        rate_burst = case when $4::boolean then excluded.rate_burst else x.rate_burst end,
+        rate_taken = case when $4::boolean then 0 else x.rate_taken end`,
   }
 }
 

@@ -2,7 +2,7 @@
  * What decides whether a job runs now: one statement, so that all of it is of one instant. Probes of indexes, each with
  * a bound; the rules that judge it are in core/explain.ts. Used by facts.ts.
  */
-import { LIST_ENTRIES_MAX, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
+import { HOLDERS_SEEN_MAX, LIST_ENTRIES_MAX, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
 import type { Statement } from './database.js'
 import { DEAD, DELAYED, ENDED, leased, READY } from './job-sql.js'
 
@@ -31,6 +31,7 @@ export function factsStatement(schema: string): Statement {
         from ${schema}.worker h where j.state = 'running' and h.id = j.worker) as holder,
       (select json_build_object('id', a.ids[1], 'worker', a.worker) from ${schema}.lease a
         where a.alone and exists (select from unnest(a.jobs) b where b.lane / 64 = j.queue) limit 1) as suspect_running,
+      ${limitsText(schema)} as limits,
       ${listsText(schema)} as lists
     from j, q, n`,
   }
@@ -42,6 +43,18 @@ function workersText(schema: string): string {
         'concurrency', (s.info ->> 'concurrency')::int, 'jobs', (select coalesce(sum(bit_count(l.open)), 0)::int from ${schema}.lease l where l.worker = s.id))
         order by s.started_at, s.id)
       from (select * from w where w.serves order by w.started_at, w.id limit ${WORKERS_SEEN_MAX}) s)`
+}
+
+/** Where the queue has any: its rules are in core/limits.ts. The functions see what this statement sees. */
+function limitsText(schema: string): string {
+  return `(select json_build_object('concurrency', case when x.concurrency is not null then json_build_object('limit', x.concurrency, 'held', ${schema}.held(q.id),
+          'holders', (select coalesce(json_agg(json_build_object('id', h.id, 'worker', h.worker)), '[]') from (
+            select i.id, l.worker from ${schema}.lease l, unnest(l.ids) with ordinality i(id, n)
+            where coalesce(l.queue, (l.jobs[1]).lane / 64) = q.id and get_bit(l.open, i.n::int - 1) = 1 order by l.fence, i.n limit ${HOLDERS_SEEN_MAX}) h)) end,
+        'rate', case when x.rate_count is not null then json_build_object(
+          'tokens', greatest(0, least(x.rate_burst, floor((n.now - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int,
+          'nextAt', (n.now + ${schema}.until_token(q.id, n.now)) / 1000.0::float8) end)
+      from ${schema}.queue_limit x where x.queue = q.id)`
 }
 
 /**

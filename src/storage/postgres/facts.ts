@@ -1,6 +1,6 @@
 /** What decides whether a job runs now, from one look. Called by inspect.ts. */
 import type { DeadReason, JobHistory, JobSpec, JobState } from '../../core/job.js'
-import type { JobFacts, LeaseSeen, ListSeen, WorkerSeen } from '../../core/job-facts.js'
+import type { JobFacts, LeaseSeen, ListSeen, QueueSeen, WorkerSeen } from '../../core/job-facts.js'
 import { decodeSpec } from './codec.js'
 import type { Row } from './database.js'
 import { readHistory } from './odd-text.js'
@@ -17,11 +17,7 @@ export function decodeFacts(row: Row): JobFacts {
   return {
     nowMs: row.now_ms as number,
     job: decodeJob(row),
-    queue: {
-      paused: row.paused as boolean,
-      draining: row.draining as boolean,
-      order: row.ordering as JobFacts['queue']['order'],
-    },
+    queue: decodeQueue(row),
     workers: ((row.workers as WireWorker[] | null) ?? []).map(({ kinds, ...worker }) =>
       kinds === null ? worker : { ...worker, kinds },
     ),
@@ -48,6 +44,20 @@ function decodeJob(row: Row): JobFacts['job'] {
     endedAt: row.ended as number | null,
     ...(row.reason === null ? {} : { reason: row.reason as DeadReason }),
     ...(row.cancelling === true ? { cancelling: true } : {}),
+  }
+}
+
+/** Null: no such limit. */
+type WireLimits = { [Limit in 'concurrency' | 'rate']: NonNullable<QueueSeen[Limit]> | null }
+
+function decodeQueue(row: Row): QueueSeen {
+  const { concurrency, rate } = (row.limits as WireLimits | null) ?? { concurrency: null, rate: null }
+  return {
+    paused: row.paused as boolean,
+    draining: row.draining as boolean,
+    order: row.ordering as QueueSeen['order'],
+    ...(concurrency === null ? {} : { concurrency }),
+    ...(rate === null ? {} : { rate }),
   }
 }
 

@@ -17,7 +17,7 @@ export type SchemaRole = 'worker' | 'producer' | 'reader'
 const STATE = ['migration', 'functions']
 const VIEWS = ['job']
 const JOBS = ['ready', 'delayed', 'lease', 'ended', 'dead']
-const BESIDE = ['queue', 'worker', 'claim_request', 'revoked', 'idempotency', 'expiry', 'idle']
+const BESIDE = ['queue', 'queue_limit', 'worker', 'claim_request', 'revoked', 'idempotency', 'expiry', 'idle']
 const SEQUENCES = ['fence', 'front']
 
 type Grants = (schema: SchemaName, plan: SchemaPlan) => string[]

@@ -22,6 +22,7 @@ import type {
   MatchPage,
   MatchRequest,
   QueueCounts,
+  QueueLimits,
   QueueView,
   WorkerView,
 } from '../storage.js'
@@ -112,6 +113,7 @@ export class PostgresInspect implements Inspect {
       paused: row.paused as boolean,
       draining: row.draining as boolean,
       order: row.ordering as QueueView['order'],
+      limits: limitsOf(row),
     }))
   }
 
@@ -206,6 +208,14 @@ const EXACT_MAX: Record<JobState, number> = {
 }
 
 type WireMatch = [id: string, kind: string, queue: number, reason: DeadReason | null, cursor: string[]]
+
+function limitsOf(row: Row): QueueLimits {
+  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst } = row
+  return {
+    concurrency: concurrency as number | null,
+    rate: limit === null ? null : { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number },
+  }
+}
 
 function countsOf(count: (state: JobState) => Count): QueueCounts {
   return Object.fromEntries(JOB_STATES.map((state) => [state, count(state)])) as QueueCounts

@@ -12,6 +12,7 @@ import { ENQUEUE } from './cases/enqueue.js'
 import { FACTS } from './cases/facts.js'
 import { INSPECTION } from './cases/inspect.js'
 import { KEYS } from './cases/keys.js'
+import { LIMIT_CASES } from './cases/limits.js'
 import { MATCHES } from './cases/match.js'
 import { MOVED_ON } from './cases/moved-on.js'
 import { ORDER } from './cases/order.js'
@@ -35,6 +36,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...PAYLOADS,
   ...CLAIMS,
   ...ORDER,
+  ...LIMIT_CASES,
   ...BEATS,
   ...SETTLEMENTS,
   ...TAKE_OVERS,

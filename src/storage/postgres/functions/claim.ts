@@ -85,8 +85,8 @@ begin
       string_agg(:schema.job_text(o.id, o.kind, o.lane, o.pos, o.due, o.enqueued, o.payload, o.spec, o.history), ',') as text
     from o group by case when o.apart then -o.n else (o.n - 1) / 100 end),
   e as materialized (select nextval(':schema_text.fence') as fence, g.* from (select * from g order by g.n) g),
-  l as (insert into :schema.lease (fence, worker, request, alone, claimed, open, bytes, jobs, ids)
-    select e.fence, p_worker, p_request, p_alone, p_now, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
+  l as (insert into :schema.lease (fence, worker, request, alone, claimed, queue, open, bytes, jobs, ids)
+    select e.fence, p_worker, p_request, p_alone, p_now, p_lanes[1] / 64, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
   select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
     coalesce(sum(e.size), 0)::int,
     -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
@@ -134,6 +134,9 @@ declare
   v_busy boolean := false;
   v_held boolean := false;
   v_cut boolean := false;   -- a queue may have more than its share
+  v_limited boolean;        -- a queue has limits
+  v_allowed record;
+  v_room int[];             -- of each queue: what its limits still allow; null: all
 begin
   if current_setting('transaction_isolation') <> 'read committed' then perform :schema.must_be_read_committed(); end if;
   -- A claim that takes nothing shall write nothing, so the row is locked only when something is there to take; but
@@ -142,9 +145,9 @@ begin
   -- Few statements, each of which looks at many things: on a connection that was idle each one costs some 50 µs.
   select (select w.known from :schema.worker w where w.id = p_worker),
       exists (select from :schema.claim_request c where c.worker = p_worker and c.request = p_request),
-      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.ordering order by u.o), count(i.queue)
-    into v_known, v_repeat, paused, v_levels, v_orderings, v_marks
-    from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id
+      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0
+    into v_known, v_repeat, paused, v_levels, v_orderings, v_marks, v_limited
+    from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id left join :schema.queue_limit x on x.queue = u.id
       left join :schema.idle i on i.queue = q.id and i.worker = p_worker and i.until > :schema.clock() + p_idle_us / 2;
   status := case when v_known is null then 'gone' else 'ok' end;
   more := true;
@@ -168,8 +171,13 @@ begin
       lateral (select from :schema.ready r where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r
    where q.id <> all(paused);
 
+  if v_limited and (v_suspects or v_some_lanes is not null) then
+    select * into v_allowed from :schema.allowances(p_queues);
+    v_room := array(select least(a.permits, a.tokens) from unnest(v_allowed.permits, v_allowed.tokens) with ordinality a(permits, tokens, o) order by a.o);
+  end if;
   if v_suspects then
-    leases := :schema.take_suspect_job(p_worker, p_request, now_us, p_queues, p_kinds);
+    leases := :schema.take_suspect_job(p_worker, p_request, now_us, case when v_room is null then p_queues
+      else array(select u.id from unnest(p_queues, v_room) with ordinality u(id, room, o) where coalesce(u.room, 1) > 0 order by u.o) end, p_kinds);
     if leases is not null then return next; return; end if;
   end if;
 
@@ -178,6 +186,7 @@ begin
     for q in 1 .. cardinality(p_queues) loop
       v_want := case when v_pass = 1 then least(p_shares[q], v_left) else v_left end;
       v_cut := v_cut or v_want < v_left;
+      v_want := least(v_want, v_room[q]);
       continue when v_want <= 0;
       if v_bytes <= 0 then
         v_held := true;
@@ -222,11 +231,22 @@ begin
         v_left := v_left - v_take.taken;
         v_bytes := v_bytes - octet_length(v_take.leases);
         p_turns[q] := p_turns[q] + v_take.taken;
+        if v_room[q] is not null then
+          v_room[q] := v_room[q] - v_take.taken;
+          if v_allowed.tokens[q] is not null then perform :schema.take_tokens(p_queues[q], v_take.taken, v_allowed.at_us); end if;
+        end if;
       end if;
     end loop;
     exit when v_left <= 0 or not v_cut;
   end loop;
 
+  if v_room is not null then
+    -- Held back by a rate alone: its next token is something to wait for.
+    next_due := least(next_due, (select min(:schema.until_token(u.id, v_allowed.at_us)) from unnest(p_queues, v_room, v_allowed.permits, v_allowed.tokens) u(id, room, permits, tokens)
+      where u.room <= 0 and u.tokens < coalesce(u.permits, 2147483647) and exists (
+        select from unnest(v_some_lanes, v_some_cursors) l(lane, cur), lateral (select from :schema.ready r
+          where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r where l.lane / 64 = u.id)));
+  end if;
   -- Short of what it asked for: either nothing is left that it could take, or other claims hold it at this moment.
   more := v_left <= 0 or v_held;
   if leases is not null then leases := '[' || leases || ']'; end if;
@@ -263,7 +283,10 @@ begin
     insert into :schema.claim_request (worker, request, at) values (p_worker, p_request, p_now) on conflict do nothing;
     if not found then return :schema.answer_text(p_worker, p_request); end if;
     select * into v_take from :schema.take_jobs(p_worker, p_request, p_now, array[v_lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
-    if v_take.leases is not null then return '[' || v_take.leases || ']'; end if;
+    if v_take.leases is not null then
+      perform :schema.take_tokens(v_queue, 1, p_now);
+      return '[' || v_take.leases || ']';
+    end if;
   end loop;
   return null;
 end $$;

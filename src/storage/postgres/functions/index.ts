@@ -12,6 +12,7 @@ import { DAYS } from './days.js'
 import { ENQUEUE } from './enqueue.js'
 import { HISTORY } from './history.js'
 import { LEASE } from './lease.js'
+import { LIMITS } from './limits.js'
 import { QUEUES } from './queues.js'
 import { RELEASED } from './released.js'
 import { SETTLE } from './settle.js'
@@ -26,6 +27,7 @@ export const FUNCTIONS: string = [
   HISTORY,
   ENQUEUE,
   LEASE,
+  LIMITS,
   SETTLE,
   CLAIM,
   BEAT,

@@ -68,9 +68,10 @@ begin
       when exists (select from :schema.revoked v where v.fence = e.fence
         and e.ordinal < bit_length(v.open) and get_bit(v.open, e.ordinal) = 1) then 2
       else 1 end order by e.i),
-    array_agg(distinct e.lane / 64) filter (where e.mine and e.fate in (2, 3) and coalesce(e.delay, 0) <= 20000000)
+    array_agg(distinct e.lane / 64) filter (where e.mine and (e.fate in (2, 3) and coalesce(e.delay, 0) <= 20000000
+      or e.fate <> 6 and e.lane / 64 in (select x.queue from :schema.queue_limit x where x.concurrency is not null)))
     into v_answers, v_queues from e;
-  -- Jobs that may run again at once, or soon: somebody idle shall hear of them.
+  -- Jobs that may run again at once, or soon, and permits of a limited queue: somebody idle shall hear of them.
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
   return v_answers;
 end $$;

@@ -169,6 +169,43 @@ export const FACTS: ConformanceCase[] = [
     },
   },
   {
+    name: 'facts: a limit that is used up is told, with who uses it and until when',
+    promise: 'A job that a limit holds says which one, and what it waits for.',
+    needs: ['control', 'inspect'],
+    async run(kit) {
+      const ids = await kit.enqueueMany(5)
+      const worker = await kit.worker()
+      await kit.control.limit('q', { concurrency: 2 })
+      const [first] = await worker.take(5)
+      const [full] = (await explained(kit, ids[4]!)).clauses
+      assert(full.code === 'concurrency', full.code)
+      assert.deepEqual([full.limit, full.held], [2, 2])
+      assert.deepEqual(
+        full.holders,
+        ids.slice(0, 2).map((id) => ({ id, worker: worker.id })),
+      )
+      await worker.settle(returned(first!))
+      assert.deepEqual(await codes(kit, ids[4]!), ['its turn'])
+      assert.deepEqual(
+        [(await explained(kit, ids[2]!)).verdict, (await explained(kit, ids[3]!)).verdict],
+        ['next', 'in line'],
+      )
+      await kit.control.limit('q', { concurrency: null, rate: { limit: 1, perMs: HOUR_MS, burst: 2 } })
+      await (await kit.worker()).takeOne()
+      assert.deepEqual(
+        [(await explained(kit, ids[3]!)).verdict, (await explained(kit, ids[4]!)).verdict],
+        ['next', 'in line'],
+      )
+      await (await kit.worker()).takeOne()
+      const { clauses, nowMs } = await explained(kit, ids[4]!)
+      assert(clauses[0].code === 'rate', clauses[0].code)
+      const leftMs = clauses[0].nextAt - nowMs
+      assert(leftMs > 0 && leftMs <= HOUR_MS, `${leftMs}`)
+      await kit.pass(leftMs, worker)
+      assert.deepEqual(await codes(kit, ids[4]!), ['its turn'])
+    },
+  },
+  {
     name: 'facts: a suspect waits for the one of its queue that runs',
     promise: 'What has to run alone says for whom it waits.',
     needs: ['inspect'],
