@@ -19,8 +19,8 @@ for (const mutant of [
   ...MUTANTS_OF_WORK,
   ...MUTANTS_OF_KEEPING,
   ...MUTANTS_OF_DEAD,
-  ...MUTANTS_OF_FACTS,
   ...MUTANTS_OF_LIMITS,
+  ...MUTANTS_OF_FACTS,
 ]) {
   class Spoilt extends Broken {
     constructor(options: MemoryOptions) {
