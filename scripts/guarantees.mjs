@@ -31,6 +31,7 @@ const BY_OPERATION = {
   claim: 'once',
   settle: 'once',
   order: 'order',
+  limits: 'order',
   promote: 'time',
   expire: 'time',
   retry: 'failure',

@@ -57,10 +57,13 @@ function moreOf(clause: Clause): string[] {
 }
 
 /** The command that ends it, where one does. */
-function wayOut(clause: Clause, { id }: Explanation): string | undefined {
+function wayOut(clause: Clause, { id, queue }: Explanation): string | undefined {
   switch (clause.code) {
     case 'paused':
       return `leasehold queues resume ${clause.queue}`
+    case 'concurrency':
+    case 'rate':
+      return `leasehold queues limit ${queue}`
     case 'not due':
       return `leasehold jobs retry ${id}`
     case 'dead':

@@ -60,7 +60,7 @@ const RULES: { readonly [Code in ClauseCode]: Rule<Code> } = {
     }
   },
   rate: ({ job, queue: { rate }, nowMs }) =>
-    isPending(job.state) && rate !== undefined && rate.nextAt > nowMs
+    isPending(job.state) && rate !== undefined && rate.tokens === 0
       ? {
           sentence: `the rate limit of queue ${job.queue} is used up: the next start is at ${momentText(rate.nextAt, nowMs)}`,
           nextAt: rate.nextAt,

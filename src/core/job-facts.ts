@@ -9,6 +9,8 @@ import type { QueueOrder } from './priority.js'
 export const LIST_ENTRIES_MAX = 1_001
 /** Workers of a queue that are looked at. */
 export const WORKERS_SEEN_MAX = 1_000
+/** Of the jobs that hold a permit so many are named. */
+export const HOLDERS_SEEN_MAX = 10
 
 /** One consistent look at a job and at what stands around it. */
 export interface JobFacts {
@@ -53,14 +55,11 @@ export interface QueueSeen {
   order: QueueOrder
   /** Jobs in leases at once, over all workers: absent where there is no such limit. */
   concurrency?: { limit: number; held: number; holders: readonly HolderSeen[] }
-  /** Starts: absent where they have no limit, or a token is there. `nextAt`: when the next one is. */
-  rate?: { nextAt: number }
+  /** Starts: absent where they have no limit. `nextAt`: when there is a token, where there is none now. */
+  rate?: { tokens: number; nextAt: number }
 }
 
-/** Of a limit at most. */
-export const HOLDERS_SEEN_MAX = 10
-
-/** A job that holds a permit of a limit; some of them, the first ones. */
+/** A job that holds a permit of a limit. The first ones are named, `HOLDERS_SEEN_MAX` at most. */
 export interface HolderSeen {
   id: string
   worker: string

@@ -55,7 +55,7 @@ export function takenBy({ lists, queue, job }: JobFacts, { kinds, limit, turn }:
   const at = lines.findIndex(({ own }) => own !== undefined)
   if (at < 0) return false
   const own = lines[at]!.own!
-  const most = Math.min(limit, permits({ queue }))
+  const most = Math.min(limit, roomOf(queue))
   if (job.suspect) return own === 0 && most > 0
   const claim = { order: queue.order, turn, limit: most }
   const quotas = quotasOfLists(waiting(lines, most), claim, ({ list }) => list)
@@ -116,9 +116,11 @@ export function freeSlots({ concurrency, jobs }: WorkerSeen): number {
   return Math.max(0, concurrency - jobs)
 }
 
-/** What the limits of the queue leave. */
-function permits({ queue: { concurrency } }: Pick<JobFacts, 'queue'>): number {
-  return concurrency === undefined ? Number.POSITIVE_INFINITY : Math.max(0, concurrency.limit - concurrency.held)
+/** How many jobs the limits of the queue still let go. */
+export function roomOf({ concurrency, rate }: JobFacts['queue']): number {
+  const permits =
+    concurrency === undefined ? Number.POSITIVE_INFINITY : Math.max(0, concurrency.limit - concurrency.held)
+  return Math.min(permits, rate?.tokens ?? Number.POSITIVE_INFINITY)
 }
 
 /** Undefined: all. */

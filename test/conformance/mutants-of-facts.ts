@@ -24,6 +24,7 @@ function telling(
 const RANK = 'the rank is the place in which claims come to a job'
 const ABLE = 'only workers that are alive, serve the queue and have the kind count as able'
 const RUNS = 'who runs a job is told, since when, and whether its lease is over'
+const LIMITS = 'a limit that is used up is told, with who uses it and until when'
 const SUSPECT = 'a suspect waits for the one of its queue that runs'
 
 export const MUTANTS_OF_FACTS: Mutant[] = [
@@ -79,6 +80,14 @@ export const MUTANTS_OF_FACTS: Mutant[] = [
   })),
   telling('the lag of a main loop is not told', [RUNS], ({ lease }) => ({
     lease: lease?.holder ? { ...lease, holder: { ...lease.holder, mainLagMs: 0 } } : lease,
+  })),
+  telling('limits are not told', [LIMITS], ({ queue: { concurrency: _, rate: _rate, ...queue } }) => ({ queue })),
+  telling('who holds a permit is not told', [LIMITS], ({ queue }) => ({
+    queue: queue.concurrency === undefined ? queue : { ...queue, concurrency: { ...queue.concurrency, holders: [] } },
+  })),
+  telling('what a limit leaves is not told', [LIMITS], ({ queue }) => ({
+    queue:
+      queue.rate === undefined || queue.rate.tokens === 0 ? queue : { ...queue, rate: { ...queue.rate, tokens: 9 } },
   })),
   telling('the suspect that runs is not told', [SUSPECT], () => ({ suspectRunning: null })),
   telling('suspects are told in the order in which they came', [SUSPECT], ({ lists }) => ({

@@ -5,14 +5,15 @@ import type { ClauseCode } from '../../src/core/explanation.js'
 import { MemoryStorage, memoryFactory } from '../../src/testing/index.js'
 import { compareWithClaims, type Seen } from '../support/explained.js'
 
-/** What holds a job in these worlds; a waiting one has not ended. */
+/** All that a job which has not ended can meet in these worlds: a worker serves its queue, as it claims. */
 const MET: readonly (ClauseCode | 'taken' | 'passed over')[] = [
   'running',
   'not due',
   'not promoted',
   'paused',
-  'suspect running',
   'concurrency',
+  'rate',
+  'suspect running',
   'no able worker',
   'its turn',
   'taken',

@@ -83,17 +83,17 @@ test('what a limit leaves is what a claim can take', () => {
 })
 
 test('starts are used up until the next token', () => {
-  const { clauses } = explain(facts({ queue: { rate: { nextAt: NOW + 1_500 } } }))
+  const { clauses } = explain(facts({ queue: { rate: { tokens: 0, nextAt: NOW + 1_500 } } }))
   assert.equal(clauses[0].code, 'rate')
   assert.match(clauses[0].sentence, /the next start is at 2030-03-17T17:46:41\.500Z \(in 1\.5s\)$/)
-  assert.equal(explain(facts({ queue: { rate: { nextAt: NOW } } })).verdict, 'next')
+  assert.equal(explain(facts({ queue: { rate: { tokens: 1, nextAt: NOW } } })).verdict, 'next')
 })
 
 test('clauses come in the order of the table, whatever holds it', () => {
   const everything = explain(
     facts({
       job: { state: 'retrying', dueAt: NOW + 1, suspect: true },
-      queue: { paused: true, rate: { nextAt: NOW + 1 }, concurrency: { limit: 1, held: 1, holders: [] } },
+      queue: { paused: true, rate: { tokens: 0, nextAt: NOW + 1 }, concurrency: { limit: 1, held: 1, holders: [] } },
       suspectRunning: { id: 'other', worker: 'w' },
       workers: [{ ...WORKER, kinds: ['rare'] }],
     }),

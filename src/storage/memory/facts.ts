@@ -1,6 +1,7 @@
 /** What decides whether a job runs now: `inspect.facts`. The rules that judge it are in core/explain.ts. */
 import {
   HOLDERS_SEEN_MAX,
+  type HolderSeen,
   type JobFacts,
   type JobSeen,
   LIST_ENTRIES_MAX,
@@ -8,7 +9,7 @@ import {
   type QueueSeen,
   WORKERS_SEEN_MAX,
 } from '../../core/job-facts.js'
-import { untilToken } from '../../core/limits.js'
+import { tokensAt, untilToken } from '../../core/limits.js'
 import type { JobView } from '../storage.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
@@ -33,30 +34,40 @@ export function factsOf(state: MemoryState, job: JobRow, view: JobView): JobFact
   }
 }
 
+function seen(job: JobRow, { payload: _, result: _result, ranMs: _ran, worker: _worker, ...view }: JobView): JobSeen {
+  return { ...view, suspect: job.suspect }
+}
+
 function queueSeen(state: MemoryState, queue: string, now: number): QueueSeen {
   const { paused, draining, order, limits, starts } = state.queues.get(queue)
-  const { concurrency: limit, rate } = limits
-  const waitMs = rate === null ? 0 : untilToken(starts, rate, now)
+  const { concurrency, rate } = limits
   return {
     paused,
     draining,
     order,
-    ...(limit === null ? {} : { concurrency: { limit, ...heldOf(state, queue) } }),
-    ...(waitMs > 0 ? { rate: { nextAt: now + waitMs } } : {}),
+    ...(concurrency === null
+      ? {}
+      : {
+          concurrency: {
+            limit: concurrency,
+            held: state.jobs.counts(queue).running,
+            holders: holdersSeen(state, queue),
+          },
+        }),
+    ...(rate === null
+      ? {}
+      : { rate: { tokens: tokensAt(starts, rate, now), nextAt: now + untilToken(starts, rate, now) } }),
   }
 }
 
-function heldOf({ leases }: MemoryState, queue: string): { held: number; holders: { id: string; worker: string }[] } {
-  const all = leases.holders().flatMap((worker) => leases.of(worker))
-  const held = all
-    .sort((a, b) => a.fence - b.fence)
-    .flatMap((lease) => openSlots(lease).map(({ job }) => ({ id: job.id, worker: lease.worker, queue: job.queue })))
-    .filter((one) => one.queue === queue)
-  return { held: held.length, holders: held.slice(0, HOLDERS_SEEN_MAX).map(({ id, worker }) => ({ id, worker })) }
-}
-
-function seen(job: JobRow, { payload: _, result: _result, ranMs: _ran, worker: _worker, ...view }: JobView): JobSeen {
-  return { ...view, suspect: job.suspect }
+/** The first that were claimed. */
+function holdersSeen(state: MemoryState, queue: string): HolderSeen[] {
+  const holders: HolderSeen[] = []
+  for (const job of state.jobs.inState('running').items()) {
+    if (holders.length >= HOLDERS_SEEN_MAX) break
+    if (job.queue === queue) holders.push({ id: job.id, worker: job.worker! })
+  }
+  return holders
 }
 
 function workerSeen(state: MemoryState, { id, info }: WorkerRow): JobFacts['workers'][number] {

@@ -31,20 +31,10 @@ export function factsStatement(schema: string): Statement {
         from ${schema}.worker h where j.state = 'running' and h.id = j.worker) as holder,
       (select json_build_object('id', a.ids[1], 'worker', a.worker) from ${schema}.lease a
         where a.alone and exists (select from unnest(a.jobs) b where b.lane / 64 = j.queue) limit 1) as suspect_running,
-      ${concurrencyText(schema)} as concurrency,
-      (select ${schema}.until_token(q.id, n.now)) as token_in,
+      ${limitsText(schema)} as limits,
       ${listsText(schema)} as lists
     from j, q, n`,
   }
-}
-
-/** How far a limit of concurrency is used up, and by whom; null where there is none. */
-function concurrencyText(schema: string): string {
-  return `(select json_build_object('limit', x.concurrency, 'held', ${schema}.held(x.queue), 'holders', (
-        select coalesce(json_agg(json_build_object('id', h.id, 'worker', h.worker) order by h.fence, h.o), '[]') from (
-          select u.id, u.o, l.fence, l.worker from ${schema}.lease l, unnest(l.ids) with ordinality u(id, o)
-            where l.queue = x.queue and get_bit(l.open, u.o::int - 1) = 1 order by l.fence, u.o limit ${HOLDERS_SEEN_MAX}) h))
-      from ${schema}.queue_limit x where x.queue = q.id and x.concurrency is not null)`
 }
 
 /** Those that serve the queue, the oldest first. */
@@ -53,6 +43,18 @@ function workersText(schema: string): string {
         'concurrency', (s.info ->> 'concurrency')::int, 'jobs', (select coalesce(sum(bit_count(l.open)), 0)::int from ${schema}.lease l where l.worker = s.id))
         order by s.started_at, s.id)
       from (select * from w where w.serves order by w.started_at, w.id limit ${WORKERS_SEEN_MAX}) s)`
+}
+
+/** Where the queue has any: its rules are in core/limits.ts. The functions see what this statement sees. */
+function limitsText(schema: string): string {
+  return `(select json_build_object('concurrency', case when x.concurrency is not null then json_build_object('limit', x.concurrency, 'held', ${schema}.held(q.id),
+          'holders', (select coalesce(json_agg(json_build_object('id', h.id, 'worker', h.worker)), '[]') from (
+            select i.id, l.worker from ${schema}.lease l, unnest(l.ids) with ordinality i(id, n)
+            where coalesce(l.queue, (l.jobs[1]).lane / 64) = q.id and get_bit(l.open, i.n::int - 1) = 1 order by l.fence, i.n limit ${HOLDERS_SEEN_MAX}) h)) end,
+        'rate', case when x.rate_count is not null then json_build_object(
+          'tokens', greatest(0, least(x.rate_burst, floor((n.now - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int,
+          'nextAt', (n.now + ${schema}.until_token(q.id, n.now)) / 1000.0::float8) end)
+      from ${schema}.queue_limit x where x.queue = q.id)`
 }
 
 /**

@@ -28,17 +28,6 @@ export function decodeFacts(row: Row): JobFacts {
   }
 }
 
-function decodeQueue(row: Row): QueueSeen {
-  const tokenInUs = Number(row.token_in ?? 0)
-  return {
-    paused: row.paused as boolean,
-    draining: row.draining as boolean,
-    order: row.ordering as QueueSeen['order'],
-    ...(row.concurrency === null ? {} : { concurrency: row.concurrency as NonNullable<QueueSeen['concurrency']> }),
-    ...(tokenInUs > 0 ? { rate: { nextAt: (row.now_ms as number) + tokenInUs / 1_000 } } : {}),
-  }
-}
-
 function decodeJob(row: Row): JobFacts['job'] {
   return {
     id: row.id as string,
@@ -55,6 +44,20 @@ function decodeJob(row: Row): JobFacts['job'] {
     endedAt: row.ended as number | null,
     ...(row.reason === null ? {} : { reason: row.reason as DeadReason }),
     ...(row.cancelling === true ? { cancelling: true } : {}),
+  }
+}
+
+/** Null: no such limit. */
+type WireLimits = { [Limit in 'concurrency' | 'rate']: NonNullable<QueueSeen[Limit]> | null }
+
+function decodeQueue(row: Row): QueueSeen {
+  const { concurrency, rate } = (row.limits as WireLimits | null) ?? { concurrency: null, rate: null }
+  return {
+    paused: row.paused as boolean,
+    draining: row.draining as boolean,
+    order: row.ordering as QueueSeen['order'],
+    ...(concurrency === null ? {} : { concurrency }),
+    ...(rate === null ? {} : { rate }),
   }
 }
 

@@ -42,7 +42,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   ],
   reader: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, ...VIEWS, ...JOBS, ...BESIDE])}`,
-    `execute on function ${named(quoted, ['clock', 'instant', 'held', 'until_token'])}`,
+    `execute on function ${named(quoted, ['clock', 'instant'])}`,
   ],
 }
 

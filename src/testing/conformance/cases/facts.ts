@@ -40,31 +40,6 @@ export const FACTS: ConformanceCase[] = [
     },
   },
   {
-    name: 'facts: a full limit is told with who holds it, a used rate with its next token',
-    promise: 'Of a limit one learns which jobs hold it, and of a rate when the next job may start.',
-    needs: ['control', 'inspect'],
-    async run(kit) {
-      const [first, second, waiting] = await kit.enqueueMany(3)
-      await kit.control.limit('q', { concurrency: 2, rate: { limit: 2, perMs: 2 * HOUR_MS, burst: 2 } })
-      const worker = await kit.worker()
-      assert.deepEqual(await codes(kit, waiting!), ['its turn'])
-      const held = await worker.take(9)
-      const { verdict, clauses, nowMs } = await explained(kit, waiting!)
-      assert.deepEqual([verdict, clauses.map(({ code }) => code)], ['held', ['concurrency', 'rate', 'its turn']])
-      const [full, rate] = clauses
-      assert(full.code === 'concurrency' && rate?.code === 'rate')
-      const holders = [first, second].map((id) => ({ id, worker: worker.id }))
-      assert.deepEqual([full.limit, full.held, full.holders], [2, 2, holders])
-      assert(rate.nextAt > nowMs + HOUR_MS - 60_000 && rate.nextAt <= nowMs + HOUR_MS, `next token at ${rate.nextAt}`)
-      await worker.settle(returned(held[0]!))
-      assert.deepEqual(await codes(kit, waiting!), ['rate', 'its turn'])
-      await kit.pass(HOUR_MS + 1_000, worker)
-      assert.deepEqual(await codes(kit, waiting!), ['its turn'])
-      // Of a job that runs nothing holds.
-      assert.deepEqual(await codes(kit, second!), ['running'])
-    },
-  },
-  {
     name: 'facts: all that holds a job is told, what decides first',
     promise: 'A pause, a time that has not come and a missing worker are told together.',
     needs: ['control', 'inspect'],
@@ -191,6 +166,43 @@ export const FACTS: ConformanceCase[] = [
       await heir.takeOver()
       const adopted = await running(kit, id)
       assert.deepEqual([adopted.holder, adopted.worker], ['adopted', heir.id])
+    },
+  },
+  {
+    name: 'facts: a limit that is used up is told, with who uses it and until when',
+    promise: 'A job that a limit holds says which one, and what it waits for.',
+    needs: ['control', 'inspect'],
+    async run(kit) {
+      const ids = await kit.enqueueMany(5)
+      const worker = await kit.worker()
+      await kit.control.limit('q', { concurrency: 2 })
+      const [first] = await worker.take(5)
+      const [full] = (await explained(kit, ids[4]!)).clauses
+      assert(full.code === 'concurrency', full.code)
+      assert.deepEqual([full.limit, full.held], [2, 2])
+      assert.deepEqual(
+        full.holders,
+        ids.slice(0, 2).map((id) => ({ id, worker: worker.id })),
+      )
+      await worker.settle(returned(first!))
+      assert.deepEqual(await codes(kit, ids[4]!), ['its turn'])
+      assert.deepEqual(
+        [(await explained(kit, ids[2]!)).verdict, (await explained(kit, ids[3]!)).verdict],
+        ['next', 'in line'],
+      )
+      await kit.control.limit('q', { concurrency: null, rate: { limit: 1, perMs: HOUR_MS, burst: 2 } })
+      await (await kit.worker()).takeOne()
+      assert.deepEqual(
+        [(await explained(kit, ids[3]!)).verdict, (await explained(kit, ids[4]!)).verdict],
+        ['next', 'in line'],
+      )
+      await (await kit.worker()).takeOne()
+      const { clauses, nowMs } = await explained(kit, ids[4]!)
+      assert(clauses[0].code === 'rate', clauses[0].code)
+      const leftMs = clauses[0].nextAt - nowMs
+      assert(leftMs > 0 && leftMs <= HOUR_MS, `${leftMs}`)
+      await kit.pass(leftMs, worker)
+      assert.deepEqual(await codes(kit, ids[4]!), ['its turn'])
     },
   },
   {
