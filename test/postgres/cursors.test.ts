@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newJob, TestWorker } from '../support/jobs.js'
+import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
 
 const BACKLOG = 3_000
@@ -73,4 +73,26 @@ test('what comes after the clock of the server stepped back', async () => {
   await store.advance(-3_600_000)
   await store.storage.enqueue(backlog('clock'))
   assert.equal(await drained(claim), BACKLOG)
+})
+
+test('what a limit held back, before what came later', async () => {
+  const queue = 'limited'
+  await store.storage.control.limit(queue, { concurrency: 2 })
+  await upToDate(queue)
+  const worker = await TestWorker.registered(store.storage)
+  const claim = async () =>
+    (await worker.claim({ limit: 9, queues: [{ queue, share: 9 }] })).leases.flatMap(({ fence, jobs }) =>
+      jobs.map(({ id }, ordinal) => ({ id, settlement: completed(fence, ordinal) })),
+    )
+  const old = Array.from({ length: 4 }, () => newJob({ queue }))
+  await store.storage.enqueue(old)
+  // One permit is in other hands.
+  const [first, ...none] = await claim()
+  assert.deepEqual([first!.id, none], [old[0]!.id, []])
+  await sleep(LAG_MS)
+  const late = newJob({ queue })
+  await store.storage.enqueue([late])
+  await store.storage.settle([first!.settlement])
+  const [second] = await claim()
+  assert.equal(second!.id, old[1]!.id)
 })

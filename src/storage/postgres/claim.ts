@@ -35,7 +35,7 @@ export class ClaimOperation {
       name: 'lh_claim',
       // A server that was demoted would find nothing, and may say that a worker is gone that it does not know: asked to
       // write, it says what it is instead.
-      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8,
+      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8, limited,
         case when current_setting('transaction_read_only')::boolean then nextval('${schema.replaceAll("'", "''")}.fence') end from ${schema}.claim_jobs($1, $2, $3::int[], $4::int[], $5::bigint[], $6,
         $7::text[], $8::text[], $9, $10::int[], $11, $12::int[], $13::bigint[], $14, $15, $16, $17::bigint[], $18::int[], $19::int[], $20::boolean[],
         $21::bigint[], $22::bigint[], $23::bigint[], $24::text[], $25::json[], $26::json[])`,
@@ -108,8 +108,9 @@ export class ClaimOperation {
       if (sweep && more) cursors.returned(lane, pos)
       else cursors.reached(lane, pos)
     }
-    // Nothing was looked for in paused queues.
-    const looked = ids.filter((id) => !paused.includes(id))
+    // Nothing was looked for in paused queues, and not all of what is there where a limit is used up.
+    const limited = (row.limited as number[] | null) ?? []
+    const looked = ids.filter((id) => !paused.includes(id) && !limited.includes(id))
     if (!more && row.status === 'ok' && !leases.some((lease) => lease.alone)) cursors.exhausted(looked, nowUs)
     return {
       status: row.status as Claim['status'],

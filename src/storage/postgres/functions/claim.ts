@@ -110,7 +110,7 @@ create or replace function :schema.claim_jobs(p_worker uuid, p_request bigint, p
   p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
   s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
   s_reasons text[], s_histories json[], s_results json[])
-returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint) language plpgsql
+returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint, limited int[]) language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_variable
 declare
@@ -241,6 +241,8 @@ begin
   end loop;
 
   if v_room is not null then
+    -- Of these something may be left that was not looked at.
+    limited := array(select u.id from unnest(p_queues, v_room) u(id, room) where u.room <= 0);
     -- Held back by a rate alone: its next token is something to wait for.
     next_due := least(next_due, (select min(:schema.until_token(u.id, v_allowed.at_us)) from unnest(p_queues, v_room, v_allowed.permits, v_allowed.tokens) u(id, room, permits, tokens)
       where u.room <= 0 and u.tokens < coalesce(u.permits, 2147483647) and exists (

@@ -11,9 +11,9 @@ create or replace function :schema.claim(p_worker uuid, p_request int, p_queues 
   s_reasons text[], s_histories json[], s_results json[])
 returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint) language plpgsql as $$
 begin
-  return query select * from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
+  return query select c.status, c.leases, c.settled, c.more, c.next_due, c.paused, c.now_us from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
     p_level_us, p_pattern, p_suspects, p_lanes, p_cursors, p_since, p_idle_us, p_bytes,
-    s_fences, s_ordinals, s_tos, s_flags, s_delays, s_started, s_ran, s_reasons, s_histories, s_results);
+    s_fences, s_ordinals, s_tos, s_flags, s_delays, s_started, s_ran, s_reasons, s_histories, s_results) c;
 end $$;
 
 create or replace function :schema.beat(p_worker uuid, p_n bigint, p_known int, p_fences bigint[], p_started json, p_main_lag bigint,

@@ -114,6 +114,29 @@ export const LIMIT_CASES: ConformanceCase[] = [
     },
   },
   {
+    name: 'limits: what was held back goes before what came later, also for the worker that met the limit',
+    promise: 'A job that a limit held back keeps its place in line.',
+    needs: ['control'],
+    async run(kit) {
+      await kit.control.limit('q', { concurrency: 2 })
+      const ids = await kit.enqueueMany(4)
+      const worker = await kit.worker()
+      const first = await worker.take(9)
+      // Longer than a store that reads from a cursor on lags behind with it.
+      await kit.pass(1_000, worker)
+      assert.deepEqual(await worker.take(9), [])
+      await kit.pass(1_000, worker)
+      const late = await kit.enqueueOne()
+      await worker.settle(...first.map((one) => returned(one)))
+      const second = await worker.take(9)
+      assert.deepEqual(idsOf(second), ids.slice(2))
+      await kit.pass(1_000, worker)
+      assert.deepEqual(await worker.take(9), [])
+      await worker.settle(...second.map((one) => returned(one)))
+      assert.deepEqual(idsOf(await worker.take(9)), [late])
+    },
+  },
+  {
     name: 'limits: a suspect needs a permit like any other',
     promise: 'Running alone is no way around a limit.',
     needs: ['control'],
