@@ -233,7 +233,9 @@ function bytesOf(value: unknown, before: number, depth = 0): number {
 
 function scalarBytes(value: unknown): number {
   // Of a value that JSON cannot hold any count will do: it is refused either way.
-  return typeof value === 'string' ? Buffer.byteLength(JSON.stringify(value)) : String(value).length
+  if (typeof value !== 'string') return String(value).length
+  // A text that is told as "at least" is not made a second time to be counted.
+  return value.length > MEASURED_BYTES_MAX ? value.length + 2 : Buffer.byteLength(JSON.stringify(value))
 }
 
 /** One hash for all payloads that mean the same: the order of keys does not count, the kind does. Of stored text. */
