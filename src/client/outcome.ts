@@ -1,5 +1,7 @@
 /** How the enqueue of one job went, and the error that tells it. Used by sender, line, producer and batches. */
-import { type ErrorCode, QueueError } from '../core/errors.js'
+import { formatDuration } from '../core/duration.js'
+import { type ErrorCode, type ErrorFacts, QueueError } from '../core/errors.js'
+import { grouped } from '../core/show.js'
 import type { EnqueueOutcome, NewJob } from '../storage/storage.js'
 
 /** The store's answer for one job, or the failure of the whole call it was in. `unsent`: it never left this process. */
@@ -55,6 +57,8 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
         'QUEUE_DRAINING',
         `queue "${job.queue}" is being drained and takes no jobs until it is resumed`,
       )
+    case 'full':
+      return fullFailure(job, sent)
     case 'unsent':
       return failure(job, 'STORE_UNAVAILABLE', `the job was not sent: ${sent.reason}`)
     case 'refused':
@@ -64,6 +68,13 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
     case 'failed':
       return storeFailure(job, sent)
   }
+}
+
+function fullFailure(job: NewJob, full: Sent & { status: 'full' }): QueueError {
+  const { scope, depth, limit, retryAfterMs } = full
+  const whose = scope === 'kind' ? `kind "${job.kind}" in queue "${job.queue}"` : `queue "${job.queue}"`
+  const message = `${whose} is full: ${grouped(depth)} jobs wait, ${grouped(limit)} may; try again in ${formatDuration(retryAfterMs)}`
+  return failure(job, 'QUEUE_FULL', message, { depth, limit, retryAfterMs })
 }
 
 function storeFailure(job: NewJob, sent: Sent & { status: 'failed' }): QueueError {
@@ -76,12 +87,7 @@ function storeFailure(job: NewJob, sent: Sent & { status: 'failed' }): QueueErro
   return failure(job, (cause as QueueError).code, messageOf(cause), { cause })
 }
 
-function failure(
-  job: NewJob,
-  code: ErrorCode,
-  message: string,
-  more: { cause?: unknown; field?: string; jobId?: string } = {},
-): QueueError {
+function failure(job: NewJob, code: ErrorCode, message: string, more: ErrorFacts = {}): QueueError {
   return new QueueError(code, message, { jobId: job.id, ...more })
 }
 

@@ -8,12 +8,13 @@ import type { MemoryOptions } from '../../src/storage/memory/index.js'
 import { CASES, memoryFactory, runCase } from '../../src/testing/index.js'
 import { Broken } from './mutant.js'
 import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
+import { MUTANTS_OF_DEPTH } from './mutants-of-depth.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
 import { MUTANTS_OF_WORK } from './mutants-of-work.js'
 
 const BY_NAME = new Map(CASES.map((conformanceCase) => [conformanceCase.name, conformanceCase]))
 
-for (const mutant of [...MUTANTS_OF_WORK, ...MUTANTS_OF_KEEPING, ...MUTANTS_OF_DEAD]) {
+for (const mutant of [...MUTANTS_OF_WORK, ...MUTANTS_OF_KEEPING, ...MUTANTS_OF_DEAD, ...MUTANTS_OF_DEPTH]) {
   class Spoilt extends Broken {
     constructor(options: MemoryOptions) {
       super(options)

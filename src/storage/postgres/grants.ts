@@ -32,7 +32,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   producer: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, 'idle'])}`,
     // Queues and levels are made where they are missing; whether one is paused is none of its business.
-    `select (id, name, levels, draining), insert, update (levels) on ${named(quoted, ['queue'])}`,
+    `select (id, name, levels, draining, bounded), insert, update (levels) on ${named(quoted, ['queue'])}`,
     `insert on ${named(quoted, ['ready', 'delayed', 'expiry'])}`,
     `select, insert, delete on ${named(quoted, ['idempotency'])}`,
     // Whether an id is known, and whether the job of a key has ended.
@@ -53,6 +53,9 @@ const ENQUEUE_FUNCTIONS = [
   'hint',
   'enqueue_ready',
   'enqueue_mixed',
+  'enqueue_plain',
+  'enqueue_any',
+  'overflow',
   'is_known',
   'is_leased',
   'free_expired_keys',

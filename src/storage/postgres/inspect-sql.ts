@@ -27,7 +27,7 @@ export function inspectStatements(schema: string): InspectStatements {
     list: listStatements(schema),
     queues: {
       name: 'lh_list_queues',
-      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst
+      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds
         from ${schema}.queue q left join ${schema}.queue_limit x on x.queue = q.id order by q.name`,
     },
     counts: { name: 'lh_counts', text: countsText(schema) },

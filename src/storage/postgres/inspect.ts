@@ -200,10 +200,11 @@ const EXACT_MAX: Record<JobState, number> = {
 type WireMatch = [id: string, kind: string, queue: number, reason: DeadReason | null, cursor: string[]]
 
 function limitsOf(row: Row): QueueLimits {
-  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst } = row
+  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst, depth, depth_kinds: kinds } = row
   return {
     concurrency: concurrency as number | null,
     rate: limit === null ? null : { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number },
+    depth: depth === null ? null : { limit: depth as number, kinds: kinds as Record<string, number> },
   }
 }
 

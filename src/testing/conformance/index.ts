@@ -8,6 +8,7 @@ import { CLAIMS } from './cases/claim.js'
 import { CONTROL } from './cases/control.js'
 import { CRASHES } from './cases/crash.js'
 import { DEAD_LETTERS } from './cases/dead-letters.js'
+import { DEPTH_CASES } from './cases/depth.js'
 import { ENQUEUE } from './cases/enqueue.js'
 import { INSPECTION } from './cases/inspect.js'
 import { KEYS } from './cases/keys.js'
@@ -36,6 +37,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...CLAIMS,
   ...ORDER,
   ...LIMIT_CASES,
+  ...DEPTH_CASES,
   ...BEATS,
   ...SETTLEMENTS,
   ...TAKE_OVERS,

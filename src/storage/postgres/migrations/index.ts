@@ -8,6 +8,7 @@ import { FINGERPRINTS } from './0002-fingerprints.js'
 import { LONG_NUMBERS } from './0005-long-numbers.js'
 import { NO_PARALLEL } from './0006-no-parallel.js'
 import { QUEUE_LIMITS } from './0007-queue-limits.js'
+import { DEPTH_LIMITS } from './0008-depth-limits.js'
 
 interface Numbered {
   readonly version: number
@@ -57,6 +58,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
   { version: 6, name: 'no parallel reads', text: NO_PARALLEL, oldestClient: 1 },
   { version: 7, name: 'limits of queues', text: QUEUE_LIMITS, oldestClient: 1 },
+  { version: 8, name: 'limits of what may wait', text: DEPTH_LIMITS, oldestClient: 1 },
 ]
 
 /**
