@@ -68,6 +68,7 @@ interface Failure {
   depth?: unknown
   limit?: unknown
   retryAfterMs?: unknown
+  expectedWaitMs?: unknown
 }
 
 /** Tells what went wrong and returns the exit code. */
@@ -104,9 +105,11 @@ function failureOf(error: unknown): Failure | undefined {
 }
 
 /** What else the error tells. */
-function factsOf(error: unknown): Pick<Failure, 'field' | 'jobId' | 'depth' | 'limit' | 'retryAfterMs'> {
-  const { field, jobId, depth, limit, retryAfterMs } = (error ?? {}) as Partial<Failure>
-  return { field, jobId, depth, limit, retryAfterMs }
+function factsOf(
+  error: unknown,
+): Pick<Failure, 'field' | 'jobId' | 'depth' | 'limit' | 'retryAfterMs' | 'expectedWaitMs'> {
+  const { field, jobId, depth, limit, retryAfterMs, expectedWaitMs } = (error ?? {}) as Partial<Failure>
+  return { field, jobId, depth, limit, retryAfterMs, expectedWaitMs }
 }
 
 /** A message that names the command to run needs no second line that does. */

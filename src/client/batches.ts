@@ -7,8 +7,10 @@ import { isKind, type JobItem } from '../core/kind.js'
 import { invalidOption } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
 import type { NewJob } from '../storage/storage.js'
+import { announce } from './announce.js'
 import { type HeldEnqueue, type HeldMany, merged } from './calls.js'
-import { type EnqueueResult, resultOf } from './outcome.js'
+import type { Gate } from './gate.js'
+import { type EnqueueResult, type HeldBack, resultOf } from './outcome.js'
 import { prepare } from './prepare.js'
 import type { Sender } from './sender.js'
 import { type AnyIterable, END, LATER, Source } from './source.js'
@@ -49,7 +51,7 @@ export class Batches {
 
   constructor(
     private readonly connection: Connection,
-    private readonly sender: Sender,
+    private readonly ways: { readonly sender: Sender; readonly gate: Gate },
     items: AnyIterable<JobItem>,
     private readonly options: BatchesOptions,
   ) {
@@ -111,14 +113,19 @@ export class Batches {
     return batch
   }
 
-  /** Adds the item as a job or as a refusal. A promise only where its schema is asynchronous. */
+  /** Adds the item as a job or as a refusal. A promise only where its schema is asynchronous, or its wait has to be asked for. */
   private add(batch: Batch, item: JobItem): Promise<void> | undefined {
     const { env } = this.connection
     const place = batch.results.push(undefined) - 1
     const refuse = (fault: unknown): void => {
       batch.results[place] = { status: 'refused', error: asQueueError(fault) }
     }
-    const take = (job: NewJob): void => {
+    const settle = (job: NewJob, heldBack: HeldBack | undefined): void => {
+      if (heldBack !== undefined) {
+        announce(this.connection, [job], [heldBack])
+        batch.results[place] = resultOf(job, heldBack)
+        return
+      }
       batch.jobs.push(job)
       batch.units += job.payload.length
     }
@@ -126,9 +133,15 @@ export class Batches {
     try {
       if (!isKind(item?.kind)) throw invalidOption('item', item, 'what kind.with(payload) makes')
       const choices = item.options === undefined ? this.shared : merged(this.options.call, item.options)
+      const { maxWait = item.kind.maxWaitMs } = choices
+      const take = (job: NewJob): Promise<void> | undefined => {
+        const heldBack = this.ways.gate.heldBack(job, maxWait)
+        if (heldBack instanceof Promise) return heldBack.then((known) => settle(job, known))
+        settle(job, heldBack)
+        return undefined
+      }
       const job = prepare(item.kind, item.payload, choices, draw)
-      if (job instanceof Promise) return job.then(take, refuse)
-      take(job)
+      return job instanceof Promise ? job.then(take).catch(refuse) : take(job)?.catch(refuse)
     } catch (fault) {
       refuse(fault)
     }
@@ -141,7 +154,7 @@ export class Batches {
     let sent: EnqueueResult[] = []
     if (this.givenUp) sent = batch.jobs.map((job) => this.notTried(job))
     else if (batch.jobs.length > 0) {
-      const answers = await this.sender.sendWithin(batch.jobs, { tx: call.tx, deadline })
+      const answers = await this.ways.sender.sendWithin(batch.jobs, { tx: call.tx, deadline })
       sent = batch.jobs.map((job, index) => resultOf(job, answers[index]!))
       if (this.options.giveUp && answers[0]!.status === 'failed') this.givenUp = errorIn(sent[0]!)
     }

@@ -101,17 +101,20 @@ export interface LimitOptions extends Given<typeof LIMIT_OPTIONS> {
   depth?: number | DepthOptions | null
 }
 
+/** A rate of a process, not of a queue: `{ limit, per, burst }`. */
+export const rateLimit: Check<RateOptions, RateLimit> = (value, field) => rateOf(readRate(value, `${field}.`), field)
+
 /** As the store takes them. Throws INVALID_OPTION naming the field. */
 export function limitsOf(options: LimitOptions): Partial<QueueLimits> {
   const { concurrency, rate, depth: waits } = readLimits(options)
   return {
     ...(concurrency === undefined ? {} : { concurrency }),
-    ...(rate === undefined ? {} : { rate: rate && rateOf(rate) }),
+    ...(rate === undefined ? {} : { rate: rate && rateOf(rate, 'rate') }),
     ...(waits === undefined ? {} : { depth: waits }),
   }
 }
 
-function rateOf({ limit, per, burst }: ReturnType<typeof readRate>): RateLimit {
-  const given = required(limit, 'rate.limit', 'how many starts')
+function rateOf({ limit, per, burst }: ReturnType<typeof readRate>, field: string): RateLimit {
+  const given = required(limit, `${field}.limit`, 'how many')
   return { limit: given, perMs: per, burst: burst ?? given }
 }

@@ -1,10 +1,13 @@
 /** Enqueues: one job, many, or a stream of them. Called by the queue. */
 import { isKind, type JobItem, type Kind } from '../core/kind.js'
+import type { RateLimit } from '../core/limits.js'
 import { invalidOption } from '../core/options.js'
 import type { NewJob } from '../storage/storage.js'
 import { announce } from './announce.js'
 import { Batches } from './batches.js'
 import { type EnqueueManyOptions, type EnqueueOptions, NOTHING_SAID, readEnqueue, readMany } from './calls.js'
+import type { Capacities } from './capacities.js'
+import { Gate } from './gate.js'
 import { Job, type JobAccess } from './job.js'
 import { Line } from './line.js'
 import { type EnqueueResult, errorOf, type Sent } from './outcome.js'
@@ -18,8 +21,19 @@ const PLAIN_LINE = { callsMax: 4, jobsMax: 1_000 }
 /** A job with an idempotency key goes alone: whoever holds its key up holds nobody else up. */
 const KEYED_LINE = { callsMax: 4, jobsMax: 1 }
 
+export interface ProducerParts extends JobAccess {
+  readonly capacities: Capacities
+}
+
+export interface ProducerSettings {
+  storeTimeoutMs: number
+  /** What this process may enqueue, over all queues. */
+  intake: RateLimit | undefined
+}
+
 export class Producer {
   private readonly sender: Sender
+  private readonly gate: Gate
   private readonly plain: Line
   private readonly keyed: Line
   /** Keyed enqueues that may be tried again. */
@@ -28,10 +42,11 @@ export class Producer {
   private manyCalls = 0
 
   constructor(
-    private readonly access: JobAccess,
-    private readonly storeTimeoutMs: number,
+    private readonly access: ProducerParts,
+    private readonly settings: ProducerSettings,
   ) {
-    const { connection } = access
+    const { connection, capacities } = access
+    this.gate = new Gate(connection, capacities, settings.intake)
     this.sender = new Sender(connection)
     this.plain = new Line(connection.env, this.sender, PLAIN_LINE)
     this.keyed = new Line(connection.env, this.sender, KEYED_LINE)
@@ -45,13 +60,16 @@ export class Producer {
     if (!isKind(kind)) throw invalidOption('kind', kind, 'what defineJob() made')
     const { env } = this.access.connection
     const held = options === undefined ? NOTHING_SAID : readEnqueue(options)
-    const deadline = env.monotonic() + (held.storeTimeout ?? this.storeTimeoutMs)
+    const deadline = env.monotonic() + (held.storeTimeout ?? this.settings.storeTimeoutMs)
     const prepared = prepare(kind, payload, held, {
       id: env.id(),
       fraction: held.spread === undefined ? 0 : env.random(),
     })
     const job = prepared instanceof Promise ? await prepared : prepared
-    return this.handle(job, await this.sent(job, held.tx, deadline))
+    const heldBack = this.gate.heldBack(job, held.maxWait ?? kind.maxWaitMs)
+    const refusal = heldBack instanceof Promise ? await heldBack : heldBack
+    if (refusal !== undefined) announce(this.access.connection, [job], [refusal])
+    return this.handle(job, refusal ?? (await this.sent(job, held.tx, deadline)))
   }
 
   /** All results; the first batch that the store does not take ends the call for the rest. */
@@ -87,8 +105,9 @@ export class Producer {
     giveUp: boolean,
   ): AsyncGenerator<EnqueueResult[], void, undefined> {
     const call = readMany(options)
-    const timeoutMs = call.storeTimeout ?? this.storeTimeoutMs
-    return new Batches(this.access.connection, this.sender, items, { call, timeoutMs, giveUp }).results()
+    const timeoutMs = call.storeTimeout ?? this.settings.storeTimeoutMs
+    const { sender, gate } = this
+    return new Batches(this.access.connection, { sender, gate }, items, { call, timeoutMs, giveUp }).results()
   }
 
   private async sent(job: NewJob, tx: unknown, deadline: number): Promise<Sent> {

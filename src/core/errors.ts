@@ -17,6 +17,9 @@ export const ERROR_CODES = {
   QUEUE_DRAINING: 'The queue is being drained and takes no new jobs until it is resumed.',
   QUEUE_FULL:
     'So many jobs of the queue, or of one kind in it, wait already as it may have; the error has `depth`, `limit` and `retryAfterMs`.',
+  WAIT_TOO_LONG:
+    'A job that comes now would wait for longer than its `maxWait`; the error has `expectedWaitMs` and `retryAfterMs`.',
+  RATE_LIMITED: 'This process enqueues more than its `intake` allows; the error has `limit` and `retryAfterMs`.',
   STORE_UNAVAILABLE: 'The store could not be reached in time; nothing was stored.',
   OUTCOME_UNKNOWN: 'The connection broke after the write was sent; the job with this id may or may not be stored.',
   STORE_REJECTED: 'The store refused the statement; the cause holds its own error.',
@@ -44,6 +47,7 @@ export interface ErrorFacts {
   retryAfterMs?: number
   depth?: number
   limit?: number
+  expectedWaitMs?: number
 }
 
 /** The one error class of the library. Match on `code`, never on the message. */
@@ -57,8 +61,10 @@ export class QueueError extends Error {
   readonly retryAfterMs: number | undefined
   /** How many jobs waited (QUEUE_FULL). */
   readonly depth: number | undefined
-  /** What was reached (QUEUE_FULL). */
+  /** What was reached (QUEUE_FULL, RATE_LIMITED). */
   readonly limit: number | undefined
+  /** For how long a job that comes now would wait for its start (WAIT_TOO_LONG). */
+  readonly expectedWaitMs: number | undefined
 
   constructor(code: ErrorCode, message: string, more: ErrorFacts = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
@@ -69,6 +75,7 @@ export class QueueError extends Error {
     this.retryAfterMs = more.retryAfterMs
     this.depth = more.depth
     this.limit = more.limit
+    this.expectedWaitMs = more.expectedWaitMs
   }
 }
 

@@ -35,6 +35,7 @@ export type {
   WaitingKind,
 } from './diagnose.js'
 export type {
+  CapacityFacts,
   Count,
   DeadGroup,
   DeadGroups,

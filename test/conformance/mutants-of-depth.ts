@@ -1,6 +1,6 @@
-/** Stores that are broken in whom they refuse for what waits: limits of depth. */
+/** Stores that are broken in whom they refuse for what waits, and in what they tell producers. */
 import type { Full } from '../../src/core/limits.js'
-import type { EnqueueOutcome, NewJob, Settlement } from '../../src/storage/storage.js'
+import type { CapacityFacts, EnqueueOutcome, NewJob, Settlement } from '../../src/storage/storage.js'
 import type { Broken, Mutant } from './mutant.js'
 
 type Waiting = Broken['inside']['jobs']['waiting']
@@ -22,6 +22,12 @@ function refusing(store: Broken, isRefused: (jobs: readonly NewJob[]) => boolean
 function room({ inside }: Broken, queue: string): number {
   const { depth } = inside.queues.get(queue).limits
   return depth === null ? Infinity : depth.limit - inside.jobs.waiting(queue)
+}
+
+/** What is told of the capacity of a queue is another thing. */
+function telling({ inspect }: Broken, change: (facts: CapacityFacts, queue: string) => CapacityFacts): void {
+  const capacity = inspect.capacity.bind(inspect)
+  inspect.capacity = async (queue) => change(await capacity(queue), queue)
 }
 
 export const MUTANTS_OF_DEPTH: Mutant[] = [
@@ -129,6 +135,52 @@ export const MUTANTS_OF_DEPTH: Mutant[] = [
         (await enqueue(jobs, options)).map((outcome) =>
           outcome.status === 'full' ? { status: 'full', ...later(outcome) } : outcome,
         )
+    },
+  },
+  {
+    name: 'workers that have died count as slots',
+    caught: ['capacity: slots are those of the workers that are alive and serve the queue'],
+    spoil(store) {
+      telling(store, (facts, queue) => {
+        const rows = store.inside.workers.all().filter(({ info }) => info.queues.includes(queue))
+        return { ...facts, workers: rows.length, slots: rows.reduce((sum, { info }) => sum + info.concurrency, 0) }
+      })
+    },
+  },
+  {
+    name: 'what a worker tells of its slots is not heard',
+    caught: ['capacity: slots are those of the workers that are alive and serve the queue'],
+    spoil(store) {
+      const beat = store.beat.bind(store)
+      store.beat = ({ info: { busy: _, ...info }, ...rest }) => beat({ ...rest, info })
+    },
+  },
+  {
+    name: 'asking for the capacity of a queue makes it',
+    caught: ['capacity: of a queue that nobody has seen it is nothing, and none is made'],
+    spoil(store) {
+      telling(store, (facts, queue) => {
+        store.inside.queues.ensure(queue)
+        return facts
+      })
+    },
+  },
+  {
+    name: 'what is ready is all that waits',
+    caught: ['capacity: what waits is counted, ready jobs for themselves'],
+    spoil(store) {
+      telling(store, (facts) => ({ ...facts, ready: facts.depth }))
+    },
+  },
+  {
+    name: 'the pace is that of all records',
+    caught: ['capacity: the pace is that of the newest jobs that were completed within a minute'],
+    spoil(store) {
+      telling(store, (facts) => {
+        const jobs = [...store.inside.jobs.inState('completed').items()]
+        const sinceMs = store.inside.now() - (jobs.at(-1)?.endedAt ?? store.inside.now())
+        return { ...facts, drained: { count: jobs.length, sinceMs } }
+      })
     },
   },
 ]

@@ -162,6 +162,10 @@ const INSPECT: Walk<Inspect> = {
   queues: ({ store }) => store.inspect.queues(),
   counts: ({ store }) => store.inspect.counts('queue'),
   workers: ({ store }) => store.inspect.workers(),
+  capacity: async ({ store, owner }) => {
+    await waiting(owner)
+    assert.ok((await store.inspect.capacity('queue')).ready.count > 0)
+  },
 }
 
 const WAKE: Walk<Wake> = {

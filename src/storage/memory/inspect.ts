@@ -5,6 +5,7 @@ import { copyOfHistory, copyOfSpec } from './copy.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
 import { cursorKey, deadGroups, match, matches } from './match.js'
+import { capacity } from './pace.js'
 import type { MemoryState } from './state.js'
 import { mainSeenAt } from './workers.js'
 
@@ -17,6 +18,7 @@ export function inspectOf(state: MemoryState): Inspect {
     queues: async () => state.queues.all(),
     counts: async (queue) => counts(state, queue),
     workers: async () => workers(state),
+    capacity: async (queue) => capacity(state, queue),
   }
 }
 

@@ -9,7 +9,7 @@ import type { SchemaPlan } from './schema-plan.js'
 
 /**
  * `worker`: runs jobs, enqueues, and does what operators do. `producer`: enqueues, and can read nothing of what others have
- * enqueued. `reader`: looks, as a dashboard does.
+ * enqueued, but how many wait. `reader`: looks, as a dashboard does.
  */
 export type SchemaRole = 'worker' | 'producer' | 'reader'
 
@@ -42,7 +42,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   ],
   reader: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, ...VIEWS, ...JOBS, ...BESIDE])}`,
-    `execute on function ${named(quoted, ['clock', 'instant'])}`,
+    `execute on function ${named(quoted, ['clock', 'instant', 'capacity_of'])}`,
   ],
 }
 
@@ -56,6 +56,7 @@ const ENQUEUE_FUNCTIONS = [
   'enqueue_plain',
   'enqueue_any',
   'overflow',
+  'capacity_of',
   'is_known',
   'is_leased',
   'free_expired_keys',

@@ -12,6 +12,7 @@ import {
   type Json,
 } from '../../core/job.js'
 import type {
+  CapacityFacts,
   Count,
   DeadGroup,
   DeadGroups,
@@ -148,6 +149,23 @@ export class PostgresInspect implements Inspect {
       leases: row.leases as number,
       jobs: row.jobs as number,
     }))
+  }
+
+  async capacity(queue: string): Promise<CapacityFacts> {
+    const [row] = await this.database.ask(this.sql.capacity, [queue])
+    const { workers, slots, busy, ready, later, ended, since_us: sinceUs } = row as Record<string, number>
+    const exact = row!.exact as boolean
+    return {
+      workers: workers!,
+      slots: slots!,
+      busy: busy!,
+      paused: row!.paused as boolean,
+      ready: { count: ready!, exact },
+      depth: { count: ready! + later!, exact },
+      drained: { count: ended!, sinceMs: sinceUs! / 1_000 },
+      ranMs: row!.ran_ms as number | null,
+      limits: limitsOf(row!),
+    }
   }
 
   private async nowMs(): Promise<number> {

@@ -4,6 +4,7 @@
  */
 import { type ConformanceCase, lacking } from './case.js'
 import { BEATS } from './cases/beat.js'
+import { CAPACITY_CASES } from './cases/capacity.js'
 import { CLAIMS } from './cases/claim.js'
 import { CONTROL } from './cases/control.js'
 import { CRASHES } from './cases/crash.js'
@@ -38,6 +39,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...ORDER,
   ...LIMIT_CASES,
   ...DEPTH_CASES,
+  ...CAPACITY_CASES,
   ...BEATS,
   ...SETTLEMENTS,
   ...TAKE_OVERS,

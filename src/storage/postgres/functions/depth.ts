@@ -1,4 +1,4 @@
-/** Functions: limits of what may wait. Called by enqueues of queues that have one; see core/limits.ts, which holds the rules. */
+/** Functions: limits of what may wait, and what a queue has to do. Called by enqueues of queues with a limit, see core/limits.ts, and by inspect.ts. */
 
 export const DEPTH = `
 -- What waits of a queue with a depth limit: a row for the whole queue (kind null), and one for each kind that has a limit of
@@ -84,5 +84,52 @@ begin
   end loop;
 end $$;
 
-revoke all on function :schema.overflow(int[], text[], text[], int[], bigint[]) from public;
+-- What a queue has to do, and who does it: see CapacityFacts of storage/views.ts. Of more than is counted the planner's estimate
+-- is told. It runs with the rights of the owner: a producer may know how many wait, and nothing of them.
+create or replace function :schema.capacity_of(p_name text) returns table (workers int, slots int, busy int, paused boolean,
+  ready int, later int, exact boolean, ended int, since_us float8, ran_ms float8,
+  concurrency int, rate_count int, rate_us float8, rate_burst int, depth int, depth_kinds json) language plpgsql
+security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+#variable_conflict use_column
+declare
+  c_most constant int := 10000;
+  v_now bigint := :schema.clock();
+  v_queue int;
+  v_plan json;
+begin
+  ready := 0; later := 0; exact := true; ended := 0; since_us := 0; paused := false;
+  select q.id, q.paused into v_queue, paused from :schema.queue q where q.name = p_name;
+  paused := coalesce(paused, false);
+  select count(*), coalesce(sum(x.slots), 0), coalesce(sum(x.busy), 0) into workers, slots, busy from (
+    select (w.info ->> 'concurrency')::int as slots, coalesce((w.info ->> 'busy')::int, least((w.info ->> 'concurrency')::int,
+        (select coalesce(sum(bit_count(l.open)), 0) from :schema.lease l where l.worker = w.id))) as busy
+      from :schema.worker w where least(w.seen, w.main_seen) >= v_now - w.lease_us and (w.info -> 'queues')::jsonb ? p_name) x;
+  if v_queue is not null then
+    select count(*) into ready from (
+      select from :schema.ready r where r.lane between v_queue * 64 and v_queue * 64 + 63 order by r.lane desc, r.pos desc limit c_most + 1) b;
+    select count(*) into later from (
+      select from :schema.delayed d where d.lane between v_queue * 64 and v_queue * 64 + 63 order by d.lane desc, d.due desc limit c_most + 1) b;
+    if ready > c_most then
+      exact := false;
+      execute 'explain (format json) select from :schema_text.ready r where r.lane between ' || v_queue * 64 || ' and ' || v_queue * 64 + 63 into v_plan;
+      ready := greatest(ready, (v_plan -> 0 -> 'Plan' ->> 'Plan Rows')::int);
+    end if;
+    if later > c_most then
+      exact := false;
+      execute 'explain (format json) select from :schema_text.delayed d where d.lane between ' || v_queue * 64 || ' and ' || v_queue * 64 + 63 into v_plan;
+      later := greatest(later, (v_plan -> 0 -> 'Plan' ->> 'Plan Rows')::int);
+    end if;
+    select count(*), coalesce(v_now - min((extract(epoch from e.ended) * 1000000)::bigint), 0), avg(e.ran_ms)
+      into ended, since_us, ran_ms from (
+        select x.ended, x.ran_ms from :schema.ended x
+         where x.queue = v_queue and x.state = 1 and x.ended >= :schema.instant(v_now - 60000000)
+         order by x.ended desc limit 200) e;
+    select x.concurrency, x.rate_count, x.rate_us, x.rate_burst, x.depth, x.depth_kinds
+      into concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds
+      from :schema.queue_limit x where x.queue = v_queue;
+  end if;
+  return next;
+end $$;
+
+revoke all on function :schema.overflow(int[], text[], text[], int[], bigint[]), :schema.capacity_of(text) from public;
 `
