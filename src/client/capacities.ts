@@ -75,10 +75,10 @@ export class Capacities {
     return facts === undefined || limit === undefined ? 0 : Math.min(1, (facts.depth.count + sent) / limit)
   }
 
-  /** Jobs that are on their way there. */
-  sending(queue: string, jobs: number): void {
+  /** A job is on its way there. */
+  sending(queue: string): void {
     const known = this.known.get(queue)
-    if (known !== undefined) known.sent += jobs
+    if (known !== undefined) known.sent += 1
   }
 
   private fresh(queue: string): Known | Promise<Known> {

@@ -21,20 +21,19 @@ export class Gate {
    */
   heldBack(job: NewJob, maxWaitMs: number | undefined): HeldBack | undefined | Promise<HeldBack | undefined> {
     // A job for later does not wait in today's queue.
-    if (maxWaitMs === undefined || delayMs(this.connection.env, job) > 0) return this.byIntake()
+    if (maxWaitMs === undefined || delayMs(this.connection.env, job) > 0) return this.byIntake(job)
     const wait = this.capacities.wait(job.queue)
     const judge = (expectedWaitMs: number | null): HeldBack | undefined => {
       if (expectedWaitMs !== null && expectedWaitMs > maxWaitMs) return { status: 'late', expectedWaitMs, maxWaitMs }
-      const limited = this.byIntake()
-      if (limited === undefined) this.capacities.sending(job.queue, 1)
-      return limited
+      return this.byIntake(job)
     }
     return wait instanceof Promise ? wait.then(judge) : judge(wait)
   }
 
   /** Takes a token, where there is one. */
-  private byIntake(): HeldBack | undefined {
+  private byIntake({ queue }: NewJob): HeldBack | undefined {
     const { intake, bucket } = this
+    this.capacities.sending(queue)
     if (intake === undefined) return undefined
     const now = this.connection.env.monotonic()
     if (tokensAt(bucket, intake, now) === 0)

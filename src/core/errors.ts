@@ -19,6 +19,7 @@ export const ERROR_CODES = {
     'So many jobs of the queue, or of one kind in it, wait already as it may have; the error has `depth`, `limit` and `retryAfterMs`.',
   WAIT_TOO_LONG:
     'A job that comes now would wait for longer than its `maxWait`; the error has `expectedWaitMs` and `retryAfterMs`.',
+  ENQUEUE_STOPPED: 'The signal of an adaptive enqueue fired while it waited for room; the job was not sent.',
   RATE_LIMITED: 'This process enqueues more than its `intake` allows; the error has `limit` and `retryAfterMs`.',
   STORE_UNAVAILABLE: 'The store could not be reached in time; nothing was stored.',
   OUTCOME_UNKNOWN: 'The connection broke after the write was sent; the job with this id may or may not be stored.',
