@@ -149,8 +149,7 @@ test('it does not go with a transaction of the caller, and its options are check
     () => queue.enqueueMany([], { adaptive: true, tx }),
     () => queue.enqueue(mail, { n: 1 }, { adaptive: 1 as unknown as boolean }),
   ]
-  for (const call of calls)
-    await assert.rejects(time.runUntil(call()), { code: 'INVALID_OPTION', field: 'adaptive' })
+  for (const call of calls) await assert.rejects(time.runUntil(call()), { code: 'INVALID_OPTION', field: 'adaptive' })
   const slow = queue.enqueue(mail, { n: 1 }, { adaptive: { slowest: '2h' } })
   await assert.rejects(time.runUntil(slow), { code: 'INVALID_OPTION', field: 'adaptive.slowest' })
   await time.runUntil(queue.enqueue(mail, { n: 1 }, { adaptive: false, tx: undefined as never }))
