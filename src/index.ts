@@ -14,6 +14,7 @@ export type { JobChoices } from './core/choices.js'
 export type { Instant } from './core/due.js'
 export type { Duration } from './core/duration.js'
 export { ERROR_CODES, type ErrorCode, QueueError } from './core/errors.js'
+export type { Clause, ClauseCode, Estimate, Explanation, Note } from './core/explanation.js'
 export {
   type BoundHandler,
   dead,

@@ -4,7 +4,7 @@
  * own fences. Made by sequences.ts, played by play.ts.
  */
 import { type JobSpec, SPEC_DEFAULTS } from '../../src/core/job.js'
-import type { MatchState, QueueOrder } from '../../src/storage/storage.js'
+import type { MatchState, QueueOrder, RateLimit } from '../../src/storage/storage.js'
 
 export const QUEUES = ['alpha', 'beta', 'gamma'] as const
 export const KINDS = ['send', 'count', 'tidy'] as const
@@ -56,6 +56,13 @@ const VARIED: readonly Partial<JobSpec>[] = [
   { attempts: 2, ageLimitMs: 3 * MINUTE_MS, timeoutMs: 1_000 },
 ]
 export const SPECS: readonly JobSpec[] = VARIED.map((more) => ({ ...SPEC_DEFAULTS, backoff: BACKOFF, ...more }))
+/** Tokens come between the instants of operations: two stores that look microseconds apart see as many. */
+const TOKEN_MS = MINUTE_MS + 30_017
+export const RATES: readonly RateLimit[] = [
+  { limit: 1, perMs: TOKEN_MS, burst: 1 },
+  { limit: 1, perMs: TOKEN_MS, burst: 3 },
+  { limit: 2, perMs: 2 * TOKEN_MS, burst: 2 },
+]
 export const RETENTIONS_MS = [MINUTE_MS, 15, 12 * MINUTE_MS, 24 * 60 * MINUTE_MS] as const
 
 /** A payload that no store may take. */
@@ -166,6 +173,8 @@ export type Command = { step: number } & (
   | { op: 'pause' | 'resume' | 'refuse'; queue: number }
   | { op: 'purge'; queue: number; limit: number }
   | { op: 'order'; queue: number; order: QueueOrder }
+  /** 0: as it is; 1: none; else one of a few. */
+  | { op: 'limit'; queue: number; concurrency: number; rate: number }
   | { op: 'get'; jobs: readonly number[] }
   | { op: 'list' | 'match'; filter: FilterSketch }
   | { op: 'groups'; queue: number; kind: number; limit: number }

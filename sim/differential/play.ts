@@ -7,6 +7,7 @@ import type {
   ListRequest,
   MatchedJob,
   MatchRequest,
+  QueueLimits,
   Retention,
 } from '../../src/storage/storage.js'
 import {
@@ -16,6 +17,7 @@ import {
   KINDS,
   LEASE_MS,
   QUEUES,
+  RATES,
   RETENTIONS_MS,
   STEPS_MS,
   TICK_MS,
@@ -173,7 +175,7 @@ async function toTheEnd(step: () => Promise<{ deleted: number; more: boolean }>)
 
 type Steering = Extract<
   Command,
-  { op: 'cancel' | 'retry' | 'discard' | 'redrive' | 'pause' | 'resume' | 'refuse' | 'purge' | 'order' }
+  { op: 'cancel' | 'retry' | 'discard' | 'redrive' | 'pause' | 'resume' | 'refuse' | 'purge' | 'order' | 'limit' }
 >
 
 async function steer(stage: Stage, command: Steering): Promise<unknown> {
@@ -200,6 +202,15 @@ async function steer(stage: Stage, command: Steering): Promise<unknown> {
       return toTheEnd(() => control.purge(QUEUES[command.queue]!, command.limit))
     case 'order':
       return control.order(QUEUES[command.queue]!, command.order)
+    case 'limit':
+      return control.limit(QUEUES[command.queue]!, limitsOf(command))
+  }
+}
+
+function limitsOf({ concurrency, rate }: { concurrency: number; rate: number }): Partial<QueueLimits> {
+  return {
+    ...(concurrency === 0 ? {} : { concurrency: concurrency === 1 ? null : concurrency - 1 }),
+    ...(rate === 0 ? {} : { rate: RATES[rate - 2] ?? null }),
   }
 }
 

@@ -13,6 +13,7 @@ import {
   KINDS,
   LEVELS,
   QUEUES,
+  RATES,
   RETENTIONS_MS,
   SPECS,
   STEPS_MS,
@@ -172,6 +173,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       queue,
       order: fc.constantFrom(...(['ageing', 'strict', 'weighted'] as const)),
     }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ ...op('limit'), queue, concurrency: fc.nat(5), rate: fc.nat(RATES.length + 1) }),
   },
   { weight: 2, arbitrary: fc.record({ ...op('get'), jobs }) },
   { weight: 5, arbitrary: fc.record({ ...op('list'), filter }) },

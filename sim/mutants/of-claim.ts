@@ -23,6 +23,15 @@ export const MUTANTS_OF_CLAIM: readonly Mutant[] = [
     },
   },
   {
+    name: 'a claim takes no notice of a limit',
+    caughtBy: 'a queue keeps to its limit',
+    spoil({ store }) {
+      const { queues } = store.inside
+      const get = queues.get.bind(queues)
+      queues.get = (queue) => ({ ...get(queue), limits: { ...get(queue).limits, concurrency: null } })
+    },
+  },
+  {
     name: 'the newest is claimed first',
     caughtBy: 'first due, first claimed',
     spoil: ({ store }) => ordersCandidates(store, (a, b) => b.dueAt - a.dueAt),

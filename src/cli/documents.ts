@@ -1,4 +1,5 @@
 /** Jobs, queues and workers as scripts get them: instants as ISO text, durations in milliseconds. Called by the commands. */
+import type { Explanation } from '../core/explanation.js'
 import type { JobHistory, JobSpec } from '../core/job.js'
 import type { JobView, QueueCounts, QueueView, WorkerView } from '../storage/storage.js'
 import { isoOrNull, isoTime } from './when.js'
@@ -38,6 +39,18 @@ function historyDocument({ entries, firstStartedAt, ...counts }: JobHistory): Re
 /** A job that went well at once leaves none in its history, and has used one all the same. */
 export function attemptsUsed({ history, state }: JobView): number {
   return Math.max(history?.attempts ?? 0, state === 'completed' ? 1 : 0)
+}
+
+/** Whatever clauses there are: what ends in `At` is an instant. */
+export function explanationDocument({ nowMs, ...explanation }: Explanation): Record<string, unknown> {
+  return { at: isoTime(nowMs), ...(withIsoTimes(explanation) as Record<string, unknown>) }
+}
+
+function withIsoTimes(value: unknown, key = ''): unknown {
+  if (typeof value === 'number' && /(^at|At)$/.test(key)) return isoTime(value)
+  if (Array.isArray(value)) return value.map((item) => withIsoTimes(item))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, own]) => [name, withIsoTimes(own, name)]))
 }
 
 export function queueDocument(view: QueueView, counts: QueueCounts): Record<string, unknown> {

@@ -58,7 +58,8 @@ const FIXES: Readonly<Record<string, string>> = {
   UNEXPECTED: 'run it again with --verbose to see where it comes from',
 }
 
-interface Failure {
+/** A failure as it is told, and the exit code. */
+export interface Failure {
   code: string
   message: string
   fix: string | undefined
@@ -88,7 +89,7 @@ export function report(error: unknown, terminal: Terminal): ExitCode {
 }
 
 /** Undefined for what is no failure: help and version were shown. */
-function failureOf(error: unknown): Failure | undefined {
+export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof CommanderError) return usageFailure(error)
   const code = codeOf(error)
   const message = (error instanceof Error && error.message) || String(error)
@@ -133,7 +134,8 @@ function codeOf(error: unknown): string {
   return ours && typeof code === 'string' ? code : 'UNEXPECTED'
 }
 
-function stacksOf(error: unknown): string {
+/** For --verbose. */
+export function stacksOf(error: unknown): string {
   const stacks: string[] = []
   let current: unknown = error
   while (current instanceof Error && stacks.length < 10) {

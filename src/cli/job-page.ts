@@ -58,7 +58,8 @@ function stateText(job: JobView, { paint }: TableView): string {
   return job.state === 'completed' ? paint('green', text) : text
 }
 
-function priorityText(priority: number): string {
+/** With the name of its tier, where it has one. */
+export function priorityText(priority: number): string {
   const tier = Object.entries(TIERS).find(([, level]) => level === priority)?.[0]
   return tier === undefined ? String(priority) : `${priority} (${tier})`
 }

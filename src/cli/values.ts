@@ -1,7 +1,7 @@
 /** Values of options as the shell gives them, checked by the same rules as those of the library. Called by the declarations in syntax/. */
 import { JOB_STATES, type JobState, PRIORITY_LEVELS, type Priority } from '../core/job.js'
 import { checkName } from '../core/name.js'
-import { type Check, invalidOption, oneOf, whole } from '../core/options.js'
+import { type Check, duration, invalidOption, oneOf, whole } from '../core/options.js'
 import { priority } from '../core/policy.js'
 import { didYouMean } from '../core/suggest.js'
 import type { LogLevel } from '../observe/events.js'
@@ -74,6 +74,36 @@ export function statesAmong<const Words extends readonly JobState[]>(
       return word === 'pending' ? waiting : [word]
     })
     return allowed.filter((state) => words.includes(state))
+  }
+}
+
+/** Takes something away. A word, as commander makes an empty text of null. */
+export type None = 'none'
+
+export function orNone<T>(parse: ValueParser<T>): ValueParser<T | None> {
+  return (text) => (text === 'none' ? text : parse(text))
+}
+
+export function isNone(value: unknown): value is None {
+  return value === 'none'
+}
+
+/** So many starts in so long. */
+export interface StartRate {
+  limit: number
+  per: string
+}
+
+/** `100/s`, `5/m`, `1000/15m`. */
+export function startRate(option: string): ValueParser<StartRate> {
+  const limit = whole({ min: 1, max: 1_000_000 })
+  const per = duration({ minMs: 1, maxMs: 31 * 86_400_000 })
+  return (text) => {
+    const [, count, span = ''] = /^(\d{1,9})\/((?:\d+(?:\.\d+)?)?(?:ms|s|m|h|d))$/.exec(text) ?? []
+    if (count === undefined) throw invalidOption(option, text, 'how many in which time: 100/s, 5/m or 1000/15m')
+    const given = /^\d/.test(span) ? span : `1${span}`
+    per(given, option)
+    return { limit: limit(Number(count), option), per: given }
   }
 }
 

@@ -1,6 +1,9 @@
 /** Looks at jobs, queues and workers, and changes nothing. Called by the queue, job handles and control. */
 import { knownJobId } from '../core/choices.js'
 import { instant } from '../core/due.js'
+import { withEstimate } from '../core/estimate.js'
+import { explain } from '../core/explain.js'
+import type { Explanation } from '../core/explanation.js'
 import { JOB_STATES } from '../core/job.js'
 import {
   badRelation,
@@ -71,6 +74,16 @@ export class Inspector {
   async get(id: string): Promise<JobView | null> {
     const [view] = await this.getMany([knownJobId(id, 'id')])
     return view ?? null
+  }
+
+  /** An estimate is a second look, made where it says something; a store without a measured pace has none. */
+  async explain(id: string): Promise<Explanation | null> {
+    const facts = await this.facet('explaining a job').facts(knownJobId(id, 'id'))
+    if (facts === null) return null
+    const explanation = explain(facts)
+    const { diagnose } = this.connection.storage
+    if (explanation.verdict !== 'in line' || diagnose === undefined) return explanation
+    return withEstimate(explanation, await diagnose.pace(explanation.queue))
   }
 
   async getMany(ids: readonly string[]): Promise<(JobView | null)[]> {

@@ -4,6 +4,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { knownJobId } from '../core/choices.js'
 import { QueueError } from '../core/errors.js'
+import type { Explanation } from '../core/explanation.js'
 import { isKind, type JobItem, type Kind, type PayloadAnd } from '../core/kind.js'
 import type { RateLimit } from '../core/limits.js'
 import { invalidOption } from '../core/options.js'
@@ -130,6 +131,19 @@ export class Queue {
   /** All there is to know of a job; null when none is known with this id. */
   async get(id: string): Promise<JobView | null> {
     return this.open.inspector.get(id)
+  }
+
+  /**
+   * Why a job does not run, or where it is; null when none is known with this id. What holds it comes by the rules that
+   * claims go by, the decisive clause first:
+   *
+   *     const why = await queue.explain(id)
+   *     console.log(why?.verdict, why?.clauses[0].sentence)
+   *
+   * It is one look: a moment later it may be otherwise. `clauses[0].code` is for programs, the sentence for people.
+   */
+  async explain(id: string): Promise<Explanation | null> {
+    return this.open.inspector.explain(id)
   }
 
   /** A page of jobs in one state: `await queue.list({ state: 'dead', queue: 'mail', limit: 50 })`. */

@@ -96,6 +96,35 @@ export function pick<T extends Candidate>(
   }
 }
 
+/**
+ * All of them, in the order in which claims come to them from turn 0 on; of an ageing queue without what it reserves for
+ * levels passed over, which may bring one forward. Equal ones keep the order in which they are given.
+ */
+export function inMainOrder<T extends Candidate>(candidates: readonly T[], order: QueueOrder): T[] {
+  if (order === 'ageing') return candidates.toSorted(byAge)
+  const byLevels = candidates.toSorted(byLevel)
+  if (order === 'strict') return byLevels
+  const tiers = [0, 1, 2, 3].map((tier) => byLevels.filter(({ priority }) => tierOf(priority) === tier).reverse())
+  return byLevels.map((_, turn) => {
+    const own = tiers[TIER_PATTERN[turn % TIER_PATTERN.length]!]!
+    return (own.length > 0 ? own : tiers.find(({ length }) => length > 0)!).pop()!
+  })
+}
+
+/**
+ * How many each list gives to a claim; it gives its first ones, in its own order. `listOf` numbers the lists.
+ */
+export function quotasOfLists<T extends Candidate>(
+  candidates: readonly T[],
+  { order, turn, limit }: { order: QueueOrder; turn: number; limit: number },
+  listOf: (candidate: T) => number,
+): Map<number, number> {
+  const quotas = new Map<number, number>()
+  for (const candidate of pick(candidates, order, turn, limit))
+    quotas.set(listOf(candidate), (quotas.get(listOf(candidate)) ?? 0) + 1)
+  return quotas
+}
+
 function pickAgeing<T extends Candidate>(candidates: readonly T[], turn: number, limit: number): T[] {
   const ordered = candidates.toSorted(byAge)
   const reserve = reserveForPassedOver(turn, limit)

@@ -17,8 +17,8 @@ export interface Diagnose {
   clock(): Promise<{ nowMs: number }>
   /** How long attempts ran, by kind: of the newest records of each queue. */
   runs(): Promise<KindRuns[]>
-  /** What waits at the heads of the queues, by kind. */
-  waiting(): Promise<WaitingKind[]>
+  /** What waits at the heads of the queues, by kind; of all of them where none are named. */
+  waiting(queues?: readonly string[]): Promise<WaitingKind[]>
   overdue(): Promise<Overdue>
   crashes(): Promise<Crashes>
   /** Whether a hint that is sent arrives. */

@@ -4,6 +4,7 @@
  */
 import type { Drained } from '../core/capacity.js'
 import type { DeadReason, ErrorRecord, JobHistory, JobSpec, JobState, Json } from '../core/job.js'
+import type { JobFacts } from '../core/job-facts.js'
 import type { QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 
@@ -200,6 +201,11 @@ export interface Inspect {
   queues(): Promise<QueueView[]>
   /** Of a queue that nobody has seen, zeros; it is not made by asking. */
   counts(queue: string): Promise<QueueCounts>
+  /**
+   * What decides whether the job runs now, in one consistent look; null for one not known. The work is bounded: of each
+   * list that claims read its first 1,001 jobs, whatever the backlog.
+   */
+  facts(id: string): Promise<JobFacts | null>
   workers(): Promise<WorkerView[]>
   /** Of a queue that nobody has seen, zeros; it is not made by asking. For producers, too: it tells numbers and nothing else. */
   capacity(queue: string): Promise<CapacityFacts>

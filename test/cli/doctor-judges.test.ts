@@ -14,14 +14,12 @@ import {
   judgePools,
   judgeServer,
 } from '../../src/cli/doctor/judge-server.js'
+import { fittingLease, fittingTimeout, judgeLeases, judgeTimeouts } from '../../src/cli/doctor/judge-times.js'
 import {
-  fittingTimeoutMs,
   judgeAbility,
   judgeCrashes,
-  judgeLeases,
   judgePromotion,
   judgeQueues,
-  judgeTimeouts,
   judgeWorkers,
 } from '../../src/cli/doctor/judge-work.js'
 import { NO_LIMITS } from '../../src/core/limits.js'
@@ -241,35 +239,95 @@ const RUNS: KindRuns = {
   timedOut: 0,
 }
 
-test("W7: the time-out that fits is advised, and told where today's does not", () => {
-  assert.equal(fittingTimeoutMs(RUNS), 10_000)
-  assert.equal(fittingTimeoutMs({ p99Ms: 0, maxMs: 0 }), 1_000)
-  assert.equal(fittingTimeoutMs({ p99Ms: 9 * 3_600_000, maxMs: 1 }), 48 * 3_600_000)
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+test("W7: the time-out that fits is advised with its reason, and told where today's does not", () => {
+  assert.deepEqual(fittingTimeout(RUNS), { ms: 10_000, why: '3 × p99' })
+  assert.deepEqual(fittingTimeout({ p99Ms: 0, maxMs: 0 }), { ms: 1_000, why: 'the least' })
+  assert.deepEqual(fittingTimeout({ p99Ms: 100, maxMs: 20_000 }), { ms: 30_000, why: '1.5 × the longest, 20s' })
+  assert.equal(fittingTimeout({ p99Ms: 9 * HOUR_MS, maxMs: 1 }).ms, 48 * HOUR_MS)
   const well = judgeTimeouts([RUNS])
   assert.equal(well.verdict, 'ok')
-  assert.deepEqual(well.items, ['charge (pay): p95 900ms, p99 2s, time-out 5m; 10s would fit'])
+  assert.deepEqual(well.items, ['charge (pay): p95 900ms, p99 2s, time-out 5m; 10s would fit (3 × p99)'])
   const near = judgeTimeouts([{ ...RUNS, timeoutMs: 1_000 }])
   assert.deepEqual([near.verdict, near.fix], ['warn', "defineJob('charge', { timeout: '10s' })"])
   assert.match(near.text, /p95 900ms of 1s/)
   assert.equal(judgeTimeouts([{ ...RUNS, timeoutMs: 1_000, completed: 19 }]).verdict, 'ok', 'too few to tell')
-  assert.match(
-    judgeTimeouts([{ ...RUNS, timeoutMs: 12 * 3_600_000 }]).text,
-    /hangs holds its slot for 12h, and p99 is 2s/,
-  )
-  assert.match(judgeTimeouts([{ ...RUNS, timedOut: 30 }]).text, /30 attempts of charge timed out/)
-  assert.equal(judgeTimeouts([{ ...RUNS, timedOut: 1 }]).verdict, 'ok', 'one of five hundred')
-  const only = judgeTimeouts([{ ...RUNS, completed: 0, timedOut: 2 }])
-  assert.deepEqual([only.verdict, only.items], ['warn', ['charge (pay): none completed of time-out 5m, 2 timed out']])
+  const slow = judgeTimeouts([{ ...RUNS, timeoutMs: 2_200, maxMs: 2_100 }])
+  assert.equal(slow.text, 'the slowest attempts of charge are near its time-out: p99 2s of 2.2s')
+  assert.equal(judgeTimeouts([{ ...RUNS, timeoutMs: 2_300, maxMs: 2_100 }]).verdict, 'ok')
+  assert.match(judgeTimeouts([{ ...RUNS, timeoutMs: 1_500 }]).text, /p99 2s of 1.5s/, 'it was longer once')
   assert.equal(judgeTimeouts([]).verdict, 'ok')
 })
 
-test("W7: a lease is judged by how long main loops have not answered, and by how long a dead worker's jobs wait", () => {
-  assert.equal(judgeLeases([WORKER]).verdict, 'ok')
-  const blocked = judgeLeases([{ ...WORKER, mainLagMs: 6_000 }])
+test('W7: a time-out far above what is measured is told, the default never', () => {
+  const hangs = judgeTimeouts([{ ...RUNS, timeoutMs: 12 * HOUR_MS }])
+  assert.match(hangs.text, /hangs holds its slot for 12h, and p99 is 2s/)
+  assert.equal(hangs.fix, "defineJob('charge', { timeout: '10s' })")
+  assert.equal(judgeTimeouts([{ ...RUNS, p99Ms: 10, maxMs: 20 }]).verdict, 'ok')
+  assert.equal(judgeTimeouts([{ ...RUNS, timeoutMs: 10 * MINUTE_MS }]).verdict, 'warn')
+  assert.equal(judgeTimeouts([{ ...RUNS, timeoutMs: 10 * MINUTE_MS, p99Ms: 15_000 }]).verdict, 'ok')
+})
+
+test('W7: attempts that timed out are told with a time-out to try, as how long they would have run nobody knows', () => {
+  const cut = judgeTimeouts([{ ...RUNS, timedOut: 30 }])
+  assert.equal(cut.text, '30 attempts of charge timed out after 5m, 6 % of what was seen')
+  assert.equal(cut.fix, "defineJob('charge', { timeout: '10m' }), or make its attempts shorter")
+  assert.equal(judgeTimeouts([{ ...RUNS, timedOut: 1 }]).verdict, 'ok', 'one of five hundred')
+  const only = judgeTimeouts([{ ...RUNS, completed: 0, timedOut: 2 }])
+  assert.deepEqual([only.verdict, only.items], ['warn', ['charge (pay): none completed of time-out 5m, 2 timed out']])
+})
+
+test('W7: the lease that fits is advised from what keeps main loops from answering and what a mistake would cost', () => {
+  const why = 'the default: main loops answer in time'
+  assert.deepEqual(fittingLease(5, []), { ms: 10_000, why })
+  assert.deepEqual(fittingLease(5, [RUNS]), { ms: 10_000, why: `${why}, and attempts take 2s at most (p99, charge)` })
+  assert.deepEqual(fittingLease(6_000, [RUNS]), { ms: 30_000, why: '4 × the 6s that its main loop did not answer' })
+  const hours = { ...RUNS, kind: 'report', p99Ms: HOUR_MS }
+  assert.deepEqual(fittingLease(5, [RUNS, hours]), {
+    ms: MINUTE_MS,
+    why: 'attempts of report run for 1h (p99), and a mistake runs them again',
+  })
+  assert.equal(
+    fittingLease(5, [{ ...hours, p99Ms: 40 * HOUR_MS }]).ms,
+    2 * MINUTE_MS,
+    'a dead one is found all the same',
+  )
+  assert.equal(fittingLease(5, [{ ...hours, completed: 19 }]).ms, 10_000, 'too few to tell')
+})
+
+test("W7: today's lease and beat are judged by the lag of main loops, the runs, and how long a dead worker's jobs wait", () => {
+  const pays: WorkerView = { ...WORKER, queues: ['pay'], kinds: ['charge', 'report'] }
+  const well = judgeLeases([pays, { ...pays, name: 'host/2', mainLagMs: 9 }], [RUNS])
+  assert.equal(well.verdict, 'ok')
+  assert.deepEqual(well.items, [
+    '2 workers: lease 10s, beat 3s; lease 10s and beat 3s would fit (the default: main loops answer in time, and attempts take 2s at most (p99, charge))',
+  ])
+  const blocked = judgeLeases([{ ...pays, mainLagMs: 6_000 }], [])
   assert.deepEqual([blocked.verdict, blocked.measured.fittingLeaseMs], ['warn', 30_000])
-  assert.match(blocked.fix!, /lease: '30s'/)
-  assert.match(judgeLeases([{ ...WORKER, leaseMs: 3_600_000 }]).text, /when host\/1 dies its jobs wait for 1h/)
-  assert.equal(judgeLeases([]).verdict, 'ok')
+  assert.match(blocked.fix!, /lease: '30s', beat: '9s'/)
+  const long = judgeLeases([{ ...pays, leaseMs: HOUR_MS }], [])
+  assert.match(long.text, /when host\/1 dies its jobs wait for 1h/)
+  assert.match(long.fix!, /^lease: '10s', beat: '3s' would do/)
+  const hours = { ...RUNS, kind: 'report', p99Ms: HOUR_MS }
+  const short = judgeLeases([pays], [RUNS, hours])
+  assert.equal(
+    short.text,
+    'host/1 has a lease of 10s, and attempts of report run for 1h (p99): to be out of touch for 10s runs them again',
+  )
+  assert.equal(short.fix, "lease: '1m', beat: '18s'")
+  assert.equal(judgeLeases([{ ...pays, leaseMs: MINUTE_MS, beatMs: 18_000 }], [hours]).verdict, 'ok')
+  assert.equal(judgeLeases([{ ...pays, kinds: ['charge'] }], [hours]).verdict, 'ok', 'it does not run them')
+  assert.equal(judgeLeases([{ ...pays, queues: ['mail'] }], [hours]).verdict, 'ok', 'nor of that queue')
+  const beats = judgeLeases([{ ...pays, beatMs: 4_000 }], [])
+  assert.equal(
+    beats.text,
+    'host/1 beats each 4s of a lease of 10s: one lost beat, and a late one, and its jobs are taken over',
+  )
+  assert.equal(beats.fix, "beat: '3s'")
+  assert.deepEqual((short.measured.kinds as object[])[1], { kind: 'report', queue: 'pay', fittingLeaseMs: MINUTE_MS })
+  assert.equal(judgeLeases([], [hours]).verdict, 'ok')
 })
 
 test('traces of dead workers', () => {

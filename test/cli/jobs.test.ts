@@ -145,6 +145,30 @@ test('dead letters are listed, shown, rehearsed and redriven', async (t) => {
   assert.deepEqual([rest.code, rest.words], [3, ['ok', 'ok', 'not dead']])
 })
 
+test('a job says why it does not run, on a narrow terminal too, and to scripts', async () => {
+  const id = await enqueued('held', '1', '--queue', 'held', '--delay', '2h', '--priority', 'high')
+  await store.run('queues', 'pause', 'held')
+  const { stdout } = await store.run('jobs', 'explain', id)
+  assert.match(stdout, new RegExp(`^Job ${id}\n  held in queue held, priority 8 \\(high\\): delayed\n\nIt is held\n`))
+  assert.match(stdout, /^ {2}1 it was delayed: not due until \d{4}-\d\d-\d\dT[\d:.]+Z \(in 1h 59m\)$/m)
+  assert.match(
+    stdout,
+    /^ {2}2 queue held is paused: .*\n {4}npx leasehold queues resume held\n {2}3 no worker that is alive/m,
+  )
+  interface Told {
+    at: string
+    verdict: string
+    clauses: { code: string; dueAt?: string }[]
+  }
+  const told = await store.json<Told>('jobs', 'explain', id)
+  assert.deepEqual([told.verdict, ...told.clauses.map(({ code }) => code)], ['held', 'not due', 'paused', 'no worker'])
+  assert.ok(Date.parse(told.clauses[0]!.dueAt!) - Date.parse(told.at) > 7_000_000)
+  const unknown = await store.run('jobs', 'explain', newJobId())
+  assert.equal(unknown.code, 3)
+  assert.match(unknown.stderr, /\(NOT_FOUND\)/)
+  assert.equal((await store.run('jobs', 'explain', 'held')).code, 2)
+})
+
 test('queues are listed with counts, paused and resumed; an unknown one is not made up', async () => {
   await enqueued('counted', '1', '--queue', 'counted')
   const paused = await store.run('queues', 'pause', 'counted', 'cuonted')
@@ -161,6 +185,30 @@ test('queues are listed with counts, paused and resumed; an unknown one is not m
   assert.deepEqual(await store.json('queues', 'resume', 'counted'), {
     results: [{ queue: 'counted', status: 'resumed' }],
   })
+})
+
+test('a queue is limited, says what holds, and is let go again', async () => {
+  await enqueued('limited', '1', '--queue', 'limited')
+  const limit = (...given: string[]) => store.run('queues', 'limit', 'limited', ...given)
+  assert.equal((await limit()).stdout, 'limited: no limits\n')
+  const set = await limit('--concurrency', '20', '--rate', '100/s', '--burst', '30')
+  assert.equal(set.stdout, 'limited: 20 at once, 100/s (burst 30)\n')
+  assert.equal((await limit('--rate', '1000/15m')).stdout, 'limited: 20 at once, 1,000/15m\n')
+  const found = await store.json<{ queues: { queue: string; limits: unknown }[] }>('queues', 'list')
+  assert.deepEqual(found.queues.find(({ queue }) => queue === 'limited')?.limits, {
+    concurrency: 20,
+    rate: { limit: 1_000, perMs: 900_000, burst: 1_000 },
+  })
+  assert.equal((await limit('--rate', 'none', '--concurrency', 'none')).stdout, 'limited: no limits\n')
+  assert.equal((await store.run('queues', 'limit', 'limted', '--rate', '1/s')).code, 3)
+  for (const wrong of [
+    ['--rate', '5'],
+    ['--rate', '0/s'],
+    ['--rate', '5/0s'],
+    ['--burst', '5'],
+    ['--concurrency', '0'],
+  ])
+    assert.equal((await limit(...wrong)).code, 2, wrong.join(' '))
 })
 
 test('nobody works, and that is an answer', async () => {

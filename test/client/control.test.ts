@@ -31,6 +31,43 @@ test('a job is seen with all there is to know; an unknown one is null', async ()
   await assert.rejects(queue.get('x'), { code: 'INVALID_OPTION', field: 'id' })
 })
 
+test('a job is explained: what goes before it, what holds it; an unknown one is null', async () => {
+  const { queue, ids, storage } = await filled(12)
+  assert.equal((await queue.explain(ids[0]!))!.clauses[0].code, 'no worker')
+  await TestWorker.registered(storage)
+  const [first, last] = [await queue.explain(ids[0]!.toUpperCase()), await queue.explain(ids[11]!)]
+  assert.deepEqual([first!.verdict, last!.verdict], ['next', 'in line'])
+  await queue.pause('queue')
+  const { verdict, clauses } = (await queue.explain(ids[11]!))!
+  assert.deepEqual([verdict, clauses[0].code], ['held', 'paused'])
+  assert.equal(await queue.explain(newJobId()), null)
+  await assert.rejects(queue.explain('x'), { code: 'INVALID_OPTION', field: 'id' })
+})
+
+test('a job in line has an estimated start where the store tells of a pace', async () => {
+  const { queue, ids, storage } = await filled(30)
+  await TestWorker.registered(storage)
+  const startsIn = async () => {
+    const [turn] = (await queue.explain(ids[29]!))!.clauses
+    return turn.code === 'its turn' ? turn.startsIn : undefined
+  }
+  assert.equal(await startsIn(), undefined)
+  const asked: string[] = []
+  const pace = async (name: string) => {
+    asked.push(name)
+    return { oldestReadyMs: 0, completedMinute: count(60), completedHour: count(60) }
+  }
+  Object.assign(storage, { diagnose: { pace } })
+  const basis = 'its rank and the 60 jobs completed in the last minute'
+  assert.deepEqual(await startsIn(), { ms: 20_000, atLeast: false, basis })
+  await queue.explain(ids[0]!)
+  assert.deepEqual(asked, ['queue'], 'only where it says something')
+})
+
+function count(exactly: number) {
+  return { count: exactly, exact: true }
+}
+
 test('jobs are listed by page, and all of them one after another', async () => {
   const { queue, ids } = await filled(250)
   const first = await queue.list({ state: 'ready', queue: 'queue', limit: 100 })
@@ -91,6 +128,33 @@ test('retry brings a delayed job forward, redrive a dead one back', async () => 
   const told = events.map((event) => event.type)
   assert.deepEqual(told, ['job.enqueued', 'job.retried', 'job.redriven'])
   await assert.rejects(queue.redrive(later.id, { force: 'yes' } as never), { code: 'INVALID_OPTION', field: 'force' })
+})
+
+test('limits are checked, set and told; what is not given stays', async () => {
+  const { queue, hints } = await filled(1)
+  const limits = async () => (await queue.queues())[0]!.limits
+  hints.length = 0
+  await queue.limit('queue', { concurrency: 20, rate: { limit: 100 } })
+  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 100, perMs: 1_000, burst: 100 } })
+  // What it held back may go on.
+  assert.deepEqual(hints, ['queue'])
+  await queue.limit('queue', { rate: { limit: 5, per: '15m', burst: 2 } })
+  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 5, perMs: 900_000, burst: 2 } })
+  await queue.limit('queue', { concurrency: null })
+  assert.deepEqual(await limits(), { concurrency: null, rate: { limit: 5, perMs: 900_000, burst: 2 } })
+  const refused: [unknown, string, string][] = [
+    [{ concurrency: 0 }, 'INVALID_OPTION', 'concurrency'],
+    [{ concurrency: 1.5 }, 'INVALID_OPTION', 'concurrency'],
+    [{ concurency: 1 }, 'UNKNOWN_OPTION', 'concurency'],
+    [{ rate: 5 }, 'INVALID_OPTION', 'rate'],
+    [{ rate: {} }, 'INVALID_OPTION', 'rate.limit'],
+    [{ rate: { limit: 5, per: '0s' } }, 'INVALID_OPTION', 'rate.per'],
+    [{ rate: { limit: 5, burst: -1 } }, 'INVALID_OPTION', 'rate.burst'],
+    [{ rate: { limit: 5, every: '1s' } }, 'UNKNOWN_OPTION', 'rate.every'],
+  ]
+  for (const [options, code, field] of refused)
+    await assert.rejects(queue.limit('queue', options as never), { code, field })
+  await assert.rejects(queue.limit('no spaces', {}), { code: 'INVALID_NAME' })
 })
 
 test('pause, resume and order change the queue, and workers hear of a resume', async () => {
@@ -187,6 +251,7 @@ test('a facet that the store lacks is named, with the store', async () => {
     [queue.purge('q'), 'control'],
     [queue.drain('q'), 'control'],
     [queue.order('q', 'strict'), 'control'],
+    [queue.limit('q', { concurrency: 1 }), 'control'],
     [queue.get(id), 'inspect'],
     [queue.list({ state: 'ready' }), 'inspect'],
     [queue.counts('q'), 'inspect'],

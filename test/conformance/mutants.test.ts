@@ -9,12 +9,21 @@ import { CASES, memoryFactory, runCase } from '../../src/testing/index.js'
 import { Broken } from './mutant.js'
 import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
 import { MUTANTS_OF_DEPTH } from './mutants-of-depth.js'
+import { MUTANTS_OF_FACTS } from './mutants-of-facts.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
+import { MUTANTS_OF_LIMITS } from './mutants-of-limits.js'
 import { MUTANTS_OF_WORK } from './mutants-of-work.js'
 
 const BY_NAME = new Map(CASES.map((conformanceCase) => [conformanceCase.name, conformanceCase]))
 
-for (const mutant of [...MUTANTS_OF_WORK, ...MUTANTS_OF_KEEPING, ...MUTANTS_OF_DEAD, ...MUTANTS_OF_DEPTH]) {
+for (const mutant of [
+  ...MUTANTS_OF_WORK,
+  ...MUTANTS_OF_KEEPING,
+  ...MUTANTS_OF_DEAD,
+  ...MUTANTS_OF_LIMITS,
+  ...MUTANTS_OF_DEPTH,
+  ...MUTANTS_OF_FACTS,
+]) {
   class Spoilt extends Broken {
     constructor(options: MemoryOptions) {
       super(options)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { CHECKS } from '../../src/cli/doctor/checks.js'
+import { CLAUSE_CODES } from '../../src/core/explain.js'
 import { sourceFiles } from '../support/source.js'
 import { blocksOf, type Document, documents } from './markdown.js'
 
@@ -38,6 +39,12 @@ test('the guide names every check of the doctor, in its order', () => {
     rows,
     CHECKS.map(({ name }) => name),
   )
+})
+
+test('the guide to explanations names every clause, in its order', () => {
+  const page = documents().find(({ path }) => path === 'docs/explain.md')!
+  const rows = [...page.text.matchAll(/^\| `([a-z ]+)` +\|/gm)].map((match) => match[1])
+  assert.deepEqual(rows, CLAUSE_CODES)
 })
 
 test('the check sees a head that no command prints', () => {

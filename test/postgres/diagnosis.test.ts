@@ -188,6 +188,10 @@ test('what waits is sampled at the heads of lanes: more than is looked at is tol
       ['other', { count: 1, exact: true }],
     ],
   )
+  const kinds = async (...queues: string[]): Promise<string[]> =>
+    (await store.storage.diagnose.waiting(queues)).map(({ queue, kind }) => `${kind} in ${queue}`)
+  assert.deepEqual(await kinds('long', 'nobody'), ['kind in long', 'other in long'], 'of the queues that are named')
+  assert.deepEqual([await kinds('nobody'), await kinds()], [[], []])
 })
 
 test('no statement reads all records, whatever else has ended', async () => {

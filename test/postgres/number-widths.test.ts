@@ -13,6 +13,7 @@ after(() => store.drop())
 const LANES = 'a number of a queue, times 64: there would have to be 33 million queues'
 const RECORD = 'a duration that is cut at 24 days where it is written'
 const PAYLOAD = 'bytes of one payload, which has at most a megabyte'
+const LIMIT = 'a limit that somebody sets, of at most a million'
 const RELEASE = 'rises with a release'
 
 const COLUMNS: Record<string, string> = {
@@ -23,6 +24,11 @@ const COLUMNS: Record<string, string> = {
   'idle.queue': LANES,
   'ended.queue': LANES,
   'dead.queue': LANES,
+  'lease.queue': LANES,
+  'queue_limit.queue': LANES,
+  'queue_limit.concurrency': LIMIT,
+  'queue_limit.rate_count': LIMIT,
+  'queue_limit.rate_burst': LIMIT,
   'ready.bytes': PAYLOAD,
   'delayed.bytes': PAYLOAD,
   'ended.state': 'one of two',
@@ -57,6 +63,9 @@ const ARGUMENTS: Record<string, string> = {
   p_shares: OF_ONE_CALL,
   p_sizes: OF_ONE_CALL,
   p_order: OF_ONE_CALL,
+  p_count: OF_ONE_CALL,
+  permits: LIMIT,
+  tokens: LIMIT,
   count: OF_ONE_CALL,
   taken: OF_ONE_CALL,
   jobs: OF_ONE_CALL,

@@ -174,6 +174,25 @@ test('one job by its id, over all places, is one statement of probes', async () 
   assertProbes(found, 50)
 })
 
+test('what holds a job is one statement of probes: of each list its first thousand', async () => {
+  const worker = await TestWorker.registered(storage)
+  const [front, delayed] = [newJob(), newJob({ due: { delayMs: 3_600_000 } })]
+  await storage.enqueue([front, delayed])
+  const { leases } = await worker.claim({ limit: 5 })
+  const [{ id: last }] = (await store.sql('select id from :s.ready where lane = 64 + 4 order by pos desc limit 1')) as [
+    { id: string },
+  ]
+  for (const id of [last, front.id, delayed.id, leases[0]!.jobs[0]!.id]) {
+    const found = await plansOf(() => storage.inspect.facts(id))
+    // The clock of the tests is a statement of its own.
+    assert.equal(found.filter((plan) => plan.includes('.ready r')).length, 1)
+    // Of each level a list is read, up to one more than is looked at.
+    assertProbes(found, 1_002)
+  }
+  const told = await storage.inspect.facts(last)
+  assert.deepEqual([told!.lists.length, told!.lists.every(({ entries }) => entries.length <= 1_001)], [5, true])
+})
+
 test('a page of each state, for one queue, is read from an index', async () => {
   for (const state of ['ready', 'delayed', 'retrying', 'completed', 'cancelled', 'dead'] as const)
     for (const plan of await plansOf(() => storage.inspect.list({ state, queue: 'queue', limit: 10 })))

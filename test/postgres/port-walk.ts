@@ -159,6 +159,9 @@ const INSPECT: Walk<Inspect> = {
       await store.inspect.match({ state, ...FOUND })
   },
   deadGroups: ({ store }) => store.inspect.deadGroups(FOUND),
+  facts: async ({ store, owner }) => {
+    for (const id of [await waiting(owner), (await leased(owner, 1)).jobs[0]!.id]) await store.inspect.facts(id)
+  },
   queues: ({ store }) => store.inspect.queues(),
   counts: ({ store }) => store.inspect.counts('queue'),
   workers: ({ store }) => store.inspect.workers(),

@@ -22,14 +22,20 @@ export function conformanceOn(major: 18 | 15, reach: Reach = directly): void {
     await way.stop()
     await store.drop()
   })
-  const factory: StoreFactory = async () => {
+  const factory: StoreFactory = () => postgresFactory(store, way.url, way.deaf)()
+  runConformance(factory, { test })
+}
+
+/** Stores for one case each, in one schema that is emptied before. */
+export function postgresFactory(store: Scratch, url: string, deaf = false): StoreFactory {
+  return async () => {
     await emptied(store)
     const opened: { close(): Promise<void> }[] = []
     return {
       open: async () => {
-        const storage = store.open({ url: way.url })
+        const storage = store.open({ url })
         opened.push(storage)
-        return way.deaf ? Object.create(storage, { wake: { value: undefined } }) : storage
+        return deaf ? Object.create(storage, { wake: { value: undefined } }) : storage
       },
       advance: store.advance,
       driftMs: DRIFT_MS,
@@ -38,7 +44,6 @@ export function conformanceOn(major: 18 | 15, reach: Reach = directly): void {
       },
     }
   }
-  runConformance(factory, { test })
 }
 
 async function emptied(store: Scratch): Promise<void> {

@@ -147,6 +147,11 @@ export async function operations(): Promise<void> {
   same<typeof one, 'cancelled' | 'signalled' | 'ended' | 'unknown'>(true)
   const several = await queue.redrive(['id'], { force: true })
   same<typeof several, ('ok' | 'needs force' | 'not dead' | 'unknown')[]>(true)
+  const why = await queue.explain('id')
+  const first = why!.clauses[0]
+  if (first.code === 'not due') same<typeof first.dueAt, number>(true)
+  // @ts-expect-error no such clause
+  if (first.code === 'late') return
   // @ts-expect-error the state is needed
   await queue.list({ queue: 'mail' })
   // @ts-expect-error no such state

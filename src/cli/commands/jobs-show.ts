@@ -22,8 +22,12 @@ export async function deadShow(invocation: Invocation, id: string): Promise<Answ
 }
 
 async function found(queue: Queue, id: string): Promise<JobView> {
-  const job = await queue.get(id)
-  if (job !== null) return job
+  return known(await queue.get(id), id)
+}
+
+/** Throws NOT_FOUND for what the store does not know. */
+export function known<T>(answer: T | null, id: string): T {
+  if (answer !== null) return answer
   throw new CommandError('NOT_FOUND', `no job ${id} is known; its record may have been pruned, or its kind keeps none`)
 }
 

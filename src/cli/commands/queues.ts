@@ -8,6 +8,7 @@ import { EXIT } from '../exit-codes.js'
 import type { Invocation } from '../invocation.js'
 import { type Column, table } from '../table.js'
 import { LISTED_STATES } from '../values.js'
+import { limitsText } from './queues-limit.js'
 
 interface QueueRow {
   view: QueueView
@@ -21,11 +22,12 @@ export async function queuesList(invocation: Invocation): Promise<Answer> {
   rows.sort((a, b) => (a.view.queue < b.view.queue ? -1 : 1))
   return {
     document: { queues: rows.map(({ view, counts }) => queueDocument(view, counts)) },
-    text: (view) => (rows.length === 0 ? 'no queues yet' : table(columns(), rows, view)),
+    text: (view) => (rows.length === 0 ? 'no queues yet' : table(columns(rows), rows, view)),
   }
 }
 
-function columns(): Column<QueueRow>[] {
+function columns(rows: readonly QueueRow[]): Column<QueueRow>[] {
+  const limited = rows.some(({ view }) => limitsText(view.limits) !== undefined)
   return [
     { head: 'QUEUE', cell: ({ view }) => view.queue, flexible: true },
     {
@@ -34,9 +36,12 @@ function columns(): Column<QueueRow>[] {
       colour: ({ view }) => (statusOf(view) === 'open' ? undefined : 'yellow'),
     },
     { head: 'ORDER', cell: ({ view }) => view.order, fromWidth: 110 },
+    ...(limited ? [LIMITS] : []),
     ...LISTED_STATES.map(countColumn),
   ]
 }
+
+const LIMITS: Column<QueueRow> = { head: 'LIMITS', cell: ({ view }) => limitsText(view.limits) ?? '', fromWidth: 100 }
 
 function statusOf({ paused, draining }: QueueView): string {
   if (paused) return draining ? 'paused, draining' : 'paused'

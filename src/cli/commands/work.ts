@@ -1,20 +1,18 @@
-/** `leasehold work MODULE`: runs the handlers of a module until it is asked to end, then drains. Called by the declarations in syntax/. */
-import type { Queue } from '../../client/queue.js'
-import type { BoundHandler } from '../../core/handler.js'
-import { didYouMean } from '../../core/suggest.js'
+/**
+ * `leasehold work MODULE`: runs the handlers of a module until it is asked to end, then drains; with `--min` or `--max`
+ * in processes of their own (supervisor/). Called by the declarations in syntax/.
+ */
+import type { ScaleSignal } from '../../core/scaling.js'
 import type { LogLevel } from '../../observe/events.js'
-import { startLog } from '../../observe/log.js'
-import { type Worker, type WorkerStats, worker } from '../../worker/index.js'
+import type { Worker, WorkerStats } from '../../worker/index.js'
 import type { Answer } from '../answer.js'
 import { type EndingCause, exitCodeOf, onEnding } from '../ending.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { CommandError } from '../failure.js'
-import { handlersOf } from '../handlers.js'
 import type { Invocation } from '../invocation.js'
 import { onParentGone } from '../parent.js'
-import { startPrettyLog } from '../pretty-log.js'
-import { printable, safeJson } from '../printable.js'
 import type { Terminal } from '../terminal.js'
+import { isWatched, type OpenWorker, openWorker, queuesOf, statsLine, statsText } from '../worker-run.js'
 
 export interface WorkChoice {
   concurrency: number
@@ -22,7 +20,13 @@ export interface WorkChoice {
   name?: string
   grace: string
   untilEmpty?: true
-  max?: string
+  /** A number of processes; with `untilEmpty` a duration. */
+  max?: number | string
+  min?: number
+  scaleBy?: ScaleSignal
+  target?: string
+  every?: string
+  coolDown?: string
   logLevel: LogLevel
   migrate: boolean
   completedRetention?: string
@@ -32,55 +36,49 @@ export interface WorkChoice {
 }
 
 export async function work(invocation: Invocation, modulePath: string, choice: WorkChoice): Promise<Answer> {
-  if (choice.max !== undefined && !choice.untilEmpty)
-    throw new CommandError('USAGE', '--max is a bound for --until-empty; give both')
+  if (isSupervised(choice)) {
+    const { supervise } = await import('../supervisor/supervise.js')
+    return supervise(invocation, modulePath, choice)
+  }
   const { terminal } = invocation
-  const handlers = await handlersOf(modulePath)
-  const queue = await invocation.store({ migrate: choice.migrate }, 'may be made')
-  await tellUnknownQueues(queue, handlers, choice, terminal)
-  const running = worker(queue, handlers, {
-    concurrency: choice.concurrency,
-    queues: choice.queues,
-    name: choice.name,
-    shutdownGrace: choice.grace,
-    completedRetention: choice.completedRetention,
-    deadRetention: choice.deadRetention,
-    completedMax: choice.completedMax,
-    deadMax: choice.deadMax,
-    // The second signal has an exit code of its own, so they are heard here.
-    signals: false,
-  })
-  const stopLog = log(queue, terminal, choice.logLevel)
-  terminal.note(terminal.notePaint('dim', greeting(handlers, choice)))
+  const opened = await openWorker(invocation, modulePath, { choice, speaks: true })
+  terminal.note(terminal.notePaint('dim', greeting(opened, choice)))
   try {
-    return await untilEnded(terminal, running, choice)
+    return await untilEnded(terminal, opened.worker, choice)
   } finally {
-    stopLog()
+    opened.stopLog()
   }
 }
 
-/**
- * A queue that neither the store nor a handler knows may be a slip of the pen, and the worker would wait at it for ever.
- * It may also be a new one, whose jobs come later: so it is said and not refused.
- */
-async function tellUnknownQueues(
-  queue: Queue,
-  handlers: readonly BoundHandler[],
-  { queues: chosen }: WorkChoice,
-  terminal: Terminal,
-): Promise<void> {
-  if (chosen === undefined) return
-  const known = new Set([...(await queue.queues()).map((view) => view.queue), ...handlers.map((one) => one.queue)])
-  for (const name of Object.keys(chosen).filter((one) => !known.has(one))) {
-    const text = `queue "${name}" is new to the store, and no handler names it${didYouMean(name, known)}`
-    terminal.note(terminal.notePaint('yellow', text))
+/** Options that mean something to a supervisor only, as people write them. */
+const SUPERVISED = {
+  min: '--min',
+  scaleBy: '--scale-by',
+  target: '--target',
+  every: '--every',
+  coolDown: '--cool-down',
+} as const
+
+/** Throws USAGE for options that do not go together. */
+function isSupervised(choice: WorkChoice): boolean {
+  const { max, min, untilEmpty } = choice
+  const given = Object.entries(SUPERVISED).find(([name]) => choice[name as keyof WorkChoice] !== undefined)?.[1]
+  if (untilEmpty) {
+    if (typeof max === 'number')
+      throw new CommandError('USAGE', `with --until-empty, --max is how long at most, such as 10m, and not ${max}`)
+    if (given === undefined) return false
+    throw new CommandError('USAGE', `${given} is for a supervisor, which has no end: leave out --until-empty`)
   }
+  if (typeof max === 'string')
+    throw new CommandError('USAGE', '--max is a bound for --until-empty; give both, or a number of processes (--max 8)')
+  if (max === undefined && min === undefined && given !== undefined)
+    throw new CommandError('USAGE', `${given} is for several processes; give --max as well, such as --max 8`)
+  return max !== undefined || min !== undefined
 }
 
-function greeting(handlers: readonly BoundHandler[], { queues }: WorkChoice): string {
+function greeting({ handlers }: OpenWorker, choice: WorkChoice): string {
   const kinds = handlers.map(({ kind }) => kind).join(', ')
-  const names = Object.keys(queues ?? Object.fromEntries(handlers.map(({ queue }) => [queue, 1])))
-  return `running ${kinds} from ${names.join(', ')}; SIGTERM or Ctrl-C drains, a second one ends at once`
+  return `running ${kinds} from ${queuesOf(handlers, choice).join(', ')}; SIGTERM or Ctrl-C drains, a second one ends at once`
 }
 
 async function untilEnded(terminal: Terminal, running: Worker, choice: WorkChoice): Promise<Answer> {
@@ -107,30 +105,12 @@ async function untilEnded(terminal: Terminal, running: Worker, choice: WorkChoic
 /** The last line, in the form of those before. */
 function ended(terminal: Terminal, stats: WorkerStats, exit: ExitCode): Answer {
   if (isWatched(terminal)) return { text: () => statsText(stats), exit }
-  terminal.answer(safeJson({ at: new Date().toISOString(), level: 'info', event: 'worker.stats', ...stats }))
+  terminal.answer(statsLine(stats))
   return { exit }
 }
 
-function isWatched({ json, width }: Terminal): boolean {
-  return !json && width !== undefined
-}
-
-function tellEnding(terminal: Terminal, cause: EndingCause, before: number): void {
+export function tellEnding(terminal: Terminal, cause: EndingCause, before: number): void {
   if (cause === 'reader gone') return
   const told = before === 0 ? `${cause}: draining` : `${cause} again: ending at once`
   terminal.note(terminal.notePaint('yellow', told))
-}
-
-function statsText(stats: WorkerStats): string {
-  return Object.entries(stats)
-    .filter(([word, count]) => count > 0 || word === 'completed')
-    .map(([word, count]) => `${count} ${word === 'givenBack' ? 'given back' : word}`)
-    .join(', ')
-}
-
-/** For somebody who watches, lines to read; into a file or a collector, lines of JSON. */
-function log(queue: Queue, terminal: Terminal, level: LogLevel): () => void {
-  const { events, env } = queue.connection
-  if (isWatched(terminal)) return startPrettyLog(events, { level, env, terminal })
-  return startLog(events, { level, env, write: (line) => terminal.answer(printable(line.trimEnd())) })
 }

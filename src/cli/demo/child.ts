@@ -11,6 +11,11 @@ export function childSettings<Settings>(): Settings {
   return JSON.parse(process.env[SETTINGS] ?? 'null') as Settings
 }
 
+/** The environment of a child that is to be given these. Not as arguments: everybody on the machine can read those, and a URL has a password in it. */
+export function childEnvironment(settings: unknown): NodeJS.ProcessEnv {
+  return { ...process.env, [SETTINGS]: JSON.stringify(settings) }
+}
+
 export class Child<Message> {
   /** The newest message. */
   last: Message | undefined
@@ -35,8 +40,7 @@ export class Child<Message> {
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       execArgv: [...execArgv],
-      // Not as arguments: everybody on the machine can read those, and a URL has a password in it.
-      env: { ...process.env, [SETTINGS]: JSON.stringify(settings) },
+      env: childEnvironment(settings),
     })
     this.process.stderr?.on('data', (chunk) => {
       this.errors = (this.errors + String(chunk)).slice(-ERRORS_LENGTH_MAX)

@@ -13,15 +13,8 @@ import {
   judgePools,
   judgeServer,
 } from './judge-server.js'
-import {
-  judgeAbility,
-  judgeCrashes,
-  judgeLeases,
-  judgePromotion,
-  judgeQueues,
-  judgeTimeouts,
-  judgeWorkers,
-} from './judge-work.js'
+import { judgeLeases, judgeTimeouts } from './judge-times.js'
+import { judgeAbility, judgeCrashes, judgePromotion, judgeQueues, judgeWorkers } from './judge-work.js'
 import { NotTold, type Site } from './site.js'
 
 export interface Check {
@@ -71,8 +64,8 @@ export const CHECKS: readonly Check[] = [
   },
   { name: 'promotion', find: async (site) => judgePromotion(await site.diagnose.overdue()) },
   { name: 'workers', find: async (site) => judgeWorkers(await site.workers()) },
-  { name: 'leases', find: async (site) => judgeLeases(await site.workers()) },
-  { name: 'time-outs', find: async (site) => judgeTimeouts(await site.diagnose.runs()) },
+  { name: 'leases', find: async (site) => judgeLeases(await site.workers(), await site.runs()) },
+  { name: 'time-outs', find: async (site) => judgeTimeouts(await site.runs()) },
   { name: 'crashes', find: async (site) => judgeCrashes(await site.diagnose.crashes()) },
 ]
 

@@ -3,6 +3,7 @@ import type { Queue } from '../../client/queue.js'
 import type {
   DatabaseFacts,
   Diagnose,
+  KindRuns,
   QueueView,
   Storage,
   TableFacts,
@@ -51,6 +52,10 @@ export class Site {
 
   waiting(): Promise<WaitingKind[]> {
     return this.once('waiting', async () => this.diagnose.waiting())
+  }
+
+  runs(): Promise<KindRuns[]> {
+    return this.once('runs', async () => this.diagnose.runs())
   }
 
   settings(): ReturnType<DatabaseFacts['settings']> {

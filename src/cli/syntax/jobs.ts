@@ -1,4 +1,4 @@
-/** `jobs list`, `show`, `cancel` and `retry`. */
+/** `jobs list`, `show`, `explain`, `cancel` and `retry`. */
 import type { Command } from 'commander'
 import { statesAmong, statesOf } from '../values.js'
 import { type Action, examples, ofQueueAndKind, paging } from './action.js'
@@ -20,6 +20,10 @@ export function jobsCommands(root: Command, action: Action): void {
     .description('all there is to know of a job: what happened to it, when and where')
     .argument('<id>')
     .action(action(async () => (await import('../commands/jobs-show.js')).jobsShow))
+  examples(jobs.command('explain'), 'jobs explain 0198f1f2-7a53-7c3e-9f2e-2d2f5d2b7c11')
+    .description('why a job does not run, or where it is: what holds it, and who goes before it')
+    .argument('<id>')
+    .action(action(async () => (await import('../commands/jobs-explain.js')).jobsExplain))
   cancelCommand(jobs, action)
   retryCommand(jobs, action)
 }

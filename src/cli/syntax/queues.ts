@@ -1,11 +1,11 @@
-/** `queues list`, `pause`, `resume`, `drain` and `purge`. */
+/** `queues list`, `pause`, `resume`, `limit`, `drain` and `purge`. */
 import type { Command } from 'commander'
 import { duration } from '../../core/options.js'
-import { checked } from '../values.js'
+import { checked, count, orNone, startRate } from '../values.js'
 import { type Action, examples } from './action.js'
 
 export function queuesCommands(root: Command, action: Action): void {
-  const queues = root.command('queues').description('look at queues; pause, resume, drain and purge them')
+  const queues = root.command('queues').description('look at queues; pause, resume, limit, drain and purge them')
   examples(queues.command('list'), 'queues list')
     .description('list queues with the number of jobs in each state')
     .action(action(async () => (await import('../commands/queues.js')).queuesList))
@@ -17,6 +17,29 @@ export function queuesCommands(root: Command, action: Action): void {
     .description('end a pause (or a drain)')
     .argument('<queues...>')
     .action(action(async () => (await import('../commands/queues.js')).queuesResume))
+  examples(
+    queues.command('limit'),
+    'queues limit mail --concurrency 20',
+    'queues limit mail --rate 100/s --burst 30',
+    'queues limit mail --rate none',
+    'queues limit mail',
+  )
+    .description(
+      'limit how many jobs of a queue run at once, or how often they start, over all workers; or say what holds',
+    )
+    .argument('<queue>')
+    .option(
+      '--concurrency <n>',
+      'jobs in the hands of all workers at once; none: no limit',
+      orNone(count('--concurrency', { min: 1, max: 1_000_000 })),
+    )
+    .option('--rate <n/time>', 'starts, as 100/s, 5/m or 1000/15m; none: no limit', orNone(startRate('--rate')))
+    .option(
+      '--burst <n>',
+      'with --rate: starts that may come at once; as many as the rate says unless given',
+      count('--burst', { min: 1, max: 1_000_000 }),
+    )
+    .action(action(async () => (await import('../commands/queues-limit.js')).queuesLimit))
   examples(queues.command('drain'), 'queues drain mail --timeout 10m')
     .description('refuse new jobs, and wait until nothing of the queue waits or runs; it refuses until it is resumed')
     .argument('<queue>')

@@ -2,7 +2,15 @@
 import type { Command } from 'commander'
 import { duration } from '../../core/options.js'
 import { WORKER_OPTIONS } from '../../worker/options.js'
-import { checked, count, LOG_LEVELS, oneWord, queuesOf } from '../values.js'
+import {
+  coolDownCheck,
+  everyCheck,
+  PROCESSES_MAX,
+  SCALE_DEFAULTS,
+  SCALE_SIGNALS,
+  TARGET_DEFAULTS,
+} from '../supervisor/policy.js'
+import { checked, count, LOG_LEVELS, oneWord, queuesOf, type ValueParser } from '../values.js'
 import { type Action, examples } from './action.js'
 
 /** As the worker's own options allow; see worker/options.ts, which reads them again. */
@@ -26,7 +34,13 @@ export function startCommands(root: Command, action: Action): void {
 }
 
 function workCommand(root: Command, action: Action): void {
-  examples(root.command('work'), 'work handlers.js --concurrency 50', 'work handlers.js --until-empty --max 10m')
+  const lines = [
+    'work handlers.js --concurrency 50',
+    'work handlers.js --min 1 --max 8',
+    'work handlers.js --max 8 --scale-by wait --target 10s',
+    'work handlers.js --until-empty --max 10m',
+  ]
+  const command = examples(root.command('work'), ...lines)
     .description('run the handlers of a module until SIGTERM or Ctrl-C, then drain')
     .argument(
       '<module>',
@@ -50,7 +64,6 @@ function workCommand(root: Command, action: Action): void {
       '25s',
     )
     .option('--until-empty', 'end when nothing is ready and nothing runs here')
-    .option('--max <duration>', 'with --until-empty: end after this at the latest', checked('--max', duration()))
     .option(
       '--completed-retention <duration>',
       'how long records of completed and cancelled jobs are kept; 1d unless given',
@@ -69,5 +82,43 @@ function workCommand(root: Command, action: Action): void {
     .option('--dead-max <n>', 'dead letters that each queue keeps at most: the newest', count('--dead-max', KEPT))
     .option('--log-level <level>', 'debug, info, warn or error', oneWord('--log-level', LOG_LEVELS), 'info')
     .option('--no-migrate', 'leave the schema as it is; it has to be there')
-    .action(action(async () => (await import('../commands/work.js')).work))
+  processOptions(command).action(action(async () => (await import('../commands/work.js')).work))
+}
+
+/** Of a supervisor. */
+function processOptions(command: Command): Command {
+  const { by, every, coolDown } = SCALE_DEFAULTS
+  return command
+    .option(
+      '--max <n>',
+      'run it in processes, at most so many; with --until-empty a duration (10m), to end after at the latest',
+      processesOrDuration('--max'),
+    )
+    .option(
+      '--min <n>',
+      'processes at least; 1 unless given. With it alone, at most as many as there are cores',
+      count('--min', { min: 1, max: PROCESSES_MAX }),
+    )
+    .option(
+      '--scale-by <signal>',
+      `what asks for more processes: depth (due jobs) or wait (how long they wait); ${by} unless given`,
+      oneWord('--scale-by', SCALE_SIGNALS),
+    )
+    .option(
+      '--target <n>',
+      `due jobs that may wait for each slot (depth; ${TARGET_DEFAULTS.depth} unless given), or for how long (wait; ${TARGET_DEFAULTS.wait})`,
+    )
+    .option('--every <duration>', `how often to look; ${every} unless given`, checked('--every', everyCheck))
+    .option(
+      '--cool-down <duration>',
+      `how long fewer processes have to have been enough before one ends; ${coolDown} unless given`,
+      checked('--cool-down', coolDownCheck),
+    )
+}
+
+/** `8` processes, or `10m`: a number is no duration here, and a duration no number. */
+function processesOrDuration(option: string): ValueParser<number | string> {
+  const processes = count(option, { min: 1, max: PROCESSES_MAX })
+  const atMost = checked(option, duration())
+  return (text) => (/^\d+$/.test(text) ? processes(text) : atMost(text))
 }

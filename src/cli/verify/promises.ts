@@ -30,7 +30,7 @@ const GROUPS: readonly [group: string, words: readonly string[]][] = [
   ['Retention', ['prune']],
   ['Steering', ['cancel', 'retry', 'control', 'purge', 'pause', 'drain']],
   ['Dead letters', ['redrive', 'discard', 'deadGroups']],
-  ['Looking', ['get', 'list', 'match', 'counts', 'queues', 'workers']],
+  ['Looking', ['get', 'list', 'match', 'counts', 'facts', 'queues', 'workers']],
   ['Hints', ['wake']],
 ]
 

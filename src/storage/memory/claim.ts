@@ -1,7 +1,7 @@
 /** How a worker gets jobs. Called by MemoryStorage. */
 import type { Json } from '../../core/job.js'
 import { taken, tokensAt, untilToken } from '../../core/limits.js'
-import { ageingKey, pick, type QueueOrder } from '../../core/priority.js'
+import { ageingKey, type QueueOrder, quotasOfLists } from '../../core/priority.js'
 import type { Claim, ClaimedJob, ClaimRequest, Lease } from '../storage.js'
 import { copyOfHistory, copyOfSpec } from './copy.js'
 import { type JobRow, lanePosition, neverStarted } from './jobs.js'
@@ -28,13 +28,10 @@ export function claim(state: MemoryState, request: ClaimRequest): Claim {
   const leases = leasesOf(state, request)
   // One that found nothing may look again: nothing was written of it.
   if (leases.length > 0) worker.taken.add(request.request)
-  return {
-    ...answer,
-    status: 'ok',
-    leases,
-    more,
-    nextDueMs: soonest(nextDueMs(state, now, queuesOf(request)), untilTokenMs(state, request, now)),
-  }
+  const dueMs = nextDueMs(state, now, queuesOf(request))
+  // Whoever runs a suspect asks for nothing else meanwhile.
+  const tokenMs = leases.some(({ alone }) => alone) ? null : untilTokenMs(state, request, now)
+  return { ...answer, status: 'ok', leases, more, nextDueMs: soonest(dueMs, tokenMs) }
 }
 
 /**
@@ -136,8 +133,7 @@ function takeJobs(state: MemoryState, request: ClaimRequest, now: number): numbe
  * queue, but for what it reserves: that only matters for who is taken.
  */
 function firstOfLanes(candidates: readonly JobRow[], order: QueueOrder, turn: number, limit: number): JobRow[] {
-  const quotas = new Map<number, number>()
-  for (const job of pick(candidates, order, turn, limit)) quotas.set(laneOf(job), (quotas.get(laneOf(job)) ?? 0) + 1)
+  const quotas = quotasOfLists(candidates, { order, turn, limit }, laneOf)
   const inLanes = candidates.toSorted((a, b) => lanePosition(a) - lanePosition(b))
   const firsts = inLanes.filter((job) => {
     const left = quotas.get(laneOf(job)) ?? 0

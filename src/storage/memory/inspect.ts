@@ -1,7 +1,9 @@
 /** What there is to see: the `inspect` facet. */
 import { JOB_STATES, type Json } from '../../core/job.js'
+import type { JobFacts } from '../../core/job-facts.js'
 import type { Count, Inspect, JobView, ListRequest, QueueCounts, WorkerView } from '../storage.js'
 import { copyOfHistory, copyOfSpec } from './copy.js'
+import { factsOf } from './facts.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
 import { cursorKey, deadGroups, match, matches } from './match.js'
@@ -17,6 +19,7 @@ export function inspectOf(state: MemoryState): Inspect {
     deadGroups: async (request) => deadGroups(state, request),
     queues: async () => state.queues.all(),
     counts: async (queue) => counts(state, queue),
+    facts: async (id) => facts(state, state.jobs.get(id)),
     workers: async () => workers(state),
     capacity: async (queue) => capacity(state, queue),
   }
@@ -63,6 +66,11 @@ function jobView(state: MemoryState, job: JobRow | undefined): JobView | null {
     ...(job.reason === null ? {} : { reason: job.reason }),
     ...(job.cancelling ? { cancelling: true } : {}),
   }
+}
+
+function facts(state: MemoryState, job: JobRow | undefined): JobFacts | null {
+  const view = jobView(state, job)
+  return job === undefined || view === null ? null : factsOf(state, job, view)
 }
 
 /** Told by beats as how long it has run: not before its claim, whatever a beat took on its way. */

@@ -52,6 +52,23 @@ export class Lanes {
     return candidates.sort((a, b) => a.dueNth - b.dueNth)
   }
 
+  /** The lists that claims of a queue read, the first `limit` of each, of all kinds. */
+  heads(queue: string, limit: number): { priority: number; front: boolean; jobs: JobRow[] }[] {
+    const levels = [...(this.queues.get(queue)?.levels ?? [])]
+    return levels.flatMap(([priority, ofKinds]) =>
+      (['front', 'back'] as const).map((list) => ({
+        priority,
+        front: list === 'front',
+        jobs: firstOf([...ofKinds.values()], list, limit),
+      })),
+    )
+  }
+
+  /** The suspects of a queue in the order in which they are handed out. */
+  suspects(queue: string, limit: number): JobRow[] {
+    return this.queues.get(queue)?.suspects.take(limit) ?? []
+  }
+
   /** The next suspect of a queue that one of the kinds can run. */
   suspect(queue: string, kinds: readonly string[]): JobRow | undefined {
     for (const job of this.queues.get(queue)?.suspects.items() ?? []) {

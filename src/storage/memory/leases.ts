@@ -76,6 +76,14 @@ export class LeaseTable {
     return this.alone.has(queue)
   }
 
+  /** The suspect of the queue that is leased. */
+  suspectOf(queue: string): { job: JobRow; worker: string } | undefined {
+    if (!this.alone.has(queue)) return undefined
+    for (const { alone, worker, slots } of this.byFence.values())
+      if (alone && slots[0]!.job.queue === queue) return { job: slots[0]!.job, worker }
+    return undefined
+  }
+
   /** Draws the fence: larger than every one before. */
   add(lease: Omit<LeaseRow, 'fence'>): LeaseRow {
     const row = { ...lease, fence: ++this.fences }

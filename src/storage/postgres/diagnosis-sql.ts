@@ -97,8 +97,9 @@ function runsText(schema: string): string {
     from c full join t using (queue, kind) order by queue, kind limit ${RUNS_MAX}`
 }
 
+/** $1 names of queues, or null. */
 function waitingText(schema: string): string {
-  const queues = `(select * from ${schema}.queue order by id limit ${QUEUES_MAX})`
+  const queues = `(select * from ${schema}.queue where $1::text[] is null or name = any($1::text[]) order by id limit ${QUEUES_MAX})`
   return `with h as materialized (select l.queue, l.lane, r.kind, r.due from ${lanes(queues, [0, 1, 2])}, lateral (
       select r.kind, coalesce(r.due, r.pos) as due from ${schema}.ready r where r.lane = l.lane order by r.pos limit ${HEAD_MAX}) r),
     s as (select h.*, count(*) over (partition by h.lane) >= ${HEAD_MAX} as cut from h)

@@ -14,7 +14,7 @@ import type {
   QueuePace,
   WaitingKind,
 } from '../storage.js'
-import { plainArray } from './codec.js'
+import { plainArray, textArray } from './codec.js'
 import type { Database, Row } from './database.js'
 import { PostgresFacts } from './diagnosis-facts.js'
 import { COUNT_MAX, type DiagnosisStatements, diagnosisStatements } from './diagnosis-sql.js'
@@ -91,8 +91,8 @@ export class PostgresDiagnosis implements Diagnose {
     }))
   }
 
-  async waiting(): Promise<WaitingKind[]> {
-    const rows = await this.connection.ask(this.sql.waiting, [])
+  async waiting(queues?: readonly string[]): Promise<WaitingKind[]> {
+    const rows = await this.connection.ask(this.sql.waiting, [queues === undefined ? null : textArray(queues)])
     return rows.map((row) => ({
       queue: row.queue as string,
       kind: row.kind as string,

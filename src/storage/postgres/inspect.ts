@@ -11,6 +11,7 @@ import {
   type JobState,
   type Json,
 } from '../../core/job.js'
+import type { JobFacts } from '../../core/job-facts.js'
 import type {
   CapacityFacts,
   Count,
@@ -29,6 +30,8 @@ import type {
 import { decodeSpec, INT_MAX, plainArray } from './codec.js'
 import type { Database, Row, Statement } from './database.js'
 import { groupsStatement } from './dead-sql.js'
+import { decodeFacts } from './facts.js'
+import { factsStatement } from './facts-sql.js'
 import { estimatedRows, estimateOf, type InspectStatements, inspectStatements } from './inspect-sql.js'
 import { COUNT_EXACT_MAX, RARE_COUNT_EXACT_MAX } from './job-sql.js'
 import { type MatchStatements, matchStatements, matchStep } from './match-sql.js'
@@ -39,6 +42,7 @@ export class PostgresInspect implements Inspect {
   private readonly sql: InspectStatements
   private readonly matching: MatchStatements
   private readonly grouping: Statement
+  private readonly explaining: Statement
   /** By the number of a queue, the states of which it had more than are counted when it was last looked at. */
   private readonly tooMany = new Map<number, JobState[]>()
 
@@ -50,6 +54,7 @@ export class PostgresInspect implements Inspect {
     this.sql = inspectStatements(schema)
     this.matching = matchStatements(schema)
     this.grouping = groupsStatement(schema)
+    this.explaining = factsStatement(schema)
   }
 
   async get(ids: readonly string[]): Promise<(JobView | null)[]> {
@@ -136,6 +141,11 @@ export class PostgresInspect implements Inspect {
     if (states.length === 0) return new Map()
     const [plan] = await this.database.ask(estimateOf(this.schema, states, queueId), [])
     return estimatedRows(plan!)
+  }
+
+  async facts(id: string): Promise<JobFacts | null> {
+    const [row] = await this.database.ask(this.explaining, [id])
+    return row === undefined ? null : decodeFacts(row)
   }
 
   async workers(): Promise<WorkerView[]> {

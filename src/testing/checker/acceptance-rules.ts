@@ -145,12 +145,16 @@ function isRefused({ outcome, code }: Told): boolean {
 
 function unasked({ n, expected, sentAt, traces }: Story, { has, retention }: Scene): Ruling {
   if (!has.expectations) return 'not judged'
-  // What never ran, and whose record is pruned, has left nothing that tells its number.
-  const there = traces.find((trace) => exists(trace) && (trace.n !== undefined || retention === 'all kept'))
+  const there = traces.find((trace) => exists(trace) && (trace.n !== undefined || keepsRecord(trace, retention)))
   if (there === undefined) return 'not judged'
   if (expected !== undefined && sentAt !== undefined) return 'kept'
   const why = expected === undefined ? `has the number ${n}, which nobody planned` : 'is there, and nobody had sent it'
   return { broken: `job ${there.id} ${why}` }
+}
+
+/** What never ran, and whose record was pruned or discarded, has left nothing that tells its number. */
+function keepsRecord({ asks }: Trace, retention: Scene['retention']): boolean {
+  return retention === 'all kept' && !asks.some((ask) => mayHaveBeen(ask, 'discard', 'discarded'))
 }
 
 /** Only where every enqueue of it was sent while the queue surely drained. */

@@ -225,6 +225,8 @@ export interface History {
   retention?: 'all kept' | 'pruned'
   /** Of each queue at the begin, unless it is `ageing`. */
   orders?: Readonly<Record<string, QueueOrder>>
+  /** The limits of concurrency that queues have all along. */
+  limits?: Readonly<Record<string, number>>
 }
 
 export function lineOf(event: HistoryEvent): string {

@@ -1,4 +1,5 @@
 /** The rules that are about no single job, of all subjects, in one table. Read by the checker. */
+import { LIMIT_RULES } from './limit-rules.js'
 import { ORDER_RULES } from './order-rules.js'
 import type { SceneRule } from './rule.js'
 import { SCENE_RULES } from './scene-rules.js'
@@ -10,4 +11,5 @@ export const RULES_OF_SCENE: readonly SceneRule[] = [
   ...STORE_RULES,
   ...WORKER_SCENE_RULES,
   ...ORDER_RULES,
+  ...LIMIT_RULES,
 ]

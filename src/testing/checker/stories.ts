@@ -182,6 +182,7 @@ class Fold {
       covers: facts.covers ?? 'everything',
       retention: facts.retention ?? 'all kept',
       orders: facts.orders ?? {},
+      limits: facts.limits ?? {},
       has: {
         expectations: expect !== undefined,
         records: records !== undefined,

@@ -165,6 +165,7 @@ export interface Scene {
   covers: 'everything' | 'workers'
   retention: 'all kept' | 'pruned'
   orders: Readonly<Record<string, QueueOrder>>
+  limits: Readonly<Record<string, number>>
   /** Which evidence there is at all. */
   has: Evidence
   traces: Map<string, Trace>

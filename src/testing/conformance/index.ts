@@ -11,6 +11,7 @@ import { CRASHES } from './cases/crash.js'
 import { DEAD_LETTERS } from './cases/dead-letters.js'
 import { DEPTH_CASES } from './cases/depth.js'
 import { ENQUEUE } from './cases/enqueue.js'
+import { FACTS } from './cases/facts.js'
 import { INSPECTION } from './cases/inspect.js'
 import { KEYS } from './cases/keys.js'
 import { LIMIT_CASES } from './cases/limits.js'
@@ -51,6 +52,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...DEAD_LETTERS,
   ...MOVED_ON,
   ...INSPECTION,
+  ...FACTS,
   ...MATCHES,
   ...WALKS,
 ]

@@ -3,6 +3,7 @@
  * replayed from it. Which faults are on and how strong is drawn for each seed anew (swarm testing): a mix of everything
  * hides faults that need one thing often and another never.
  */
+import type { QueueLimits } from '../../core/limits.js'
 import type { QueueOrder } from '../../core/priority.js'
 import { Draws } from './draws.js'
 
@@ -80,6 +81,8 @@ export interface QueueSettings {
   order: QueueOrder
   /** Between the queues of one worker. */
   weight: number
+  /** None where it is absent. */
+  limits?: Partial<QueueLimits>
 }
 
 /** Of every worker. */
@@ -161,18 +164,28 @@ export function configurationOf(seed: number): Configuration {
       claimBatch: draws.pick([1, 5, 500]),
       graceMs: draws.pick([0, 1_000, 10_000]),
     },
-    queues: queuesOf(draws),
+    queues: queuesOf(draws, draws.fork('limits')),
     sorts: sortsOf(draws),
     faults: faultsOf(draws),
   }
 }
 
-function queuesOf(draws: Draws): QueueSettings[] {
+function queuesOf(draws: Draws, ofLimits: Draws): QueueSettings[] {
   return Array.from({ length: draws.whole(1, 3) }, (_, i) => ({
     name: `queue-${i + 1}`,
     order: draws.pick(['ageing', 'ageing', 'strict', 'weighted'] as const),
     weight: draws.whole(1, 3),
+    ...(ofLimits.chance(0.2) ? { limits: limitsOf(ofLimits) } : {}),
   }))
+}
+
+/** Never so tight that the end of the calm is not enough for what is left. */
+function limitsOf(draws: Draws): Partial<QueueLimits> {
+  const perSecond = draws.whole(2, 20)
+  return {
+    ...(draws.chance(0.7) ? { concurrency: draws.pick([1, 2, 3, 5]) } : {}),
+    ...(draws.chance(0.4) ? { rate: { limit: perSecond, perMs: 1_000, burst: draws.pick([1, perSecond]) } } : {}),
+  }
 }
 
 /** Some seeds have a few sorts only, so that many of one kind meet. */

@@ -97,7 +97,11 @@ export class Simulation {
   /** From the first process to the last one's end. */
   async run(): Promise<History> {
     const { stormMs } = this.configuration
-    for (const { name, order } of this.configuration.queues) await this.reader.control!.order(name, order)
+    const control = this.reader.control!
+    for (const { name, order, limits } of this.configuration.queues) {
+      await control.order(name, order)
+      if (limits !== undefined) await control.limit(name, limits)
+    }
     for (const seat of this.seats) this.time.timer(this.draws.between(0, REFILL_MS_MAX), () => this.fill(seat))
     for (const disaster of weatherOf(this.configuration, this.seats.length))
       this.time.timer(disaster.at, () => this.strike(disaster))
@@ -344,6 +348,9 @@ export class Simulation {
       leaseMs: worker.leaseMs,
       retention: keptMs === undefined ? 'all kept' : 'pruned',
       orders: Object.fromEntries(queues.map(({ name, order }) => [name, order])),
+      limits: Object.fromEntries(
+        queues.flatMap(({ name, limits }) => (limits?.concurrency ? [[name, limits.concurrency]] : [])),
+      ),
     }
   }
 }

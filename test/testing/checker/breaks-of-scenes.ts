@@ -39,6 +39,14 @@ function afterOutage(ms: number): Verdict {
   })
 }
 
+/** So many jobs run at once, each in a worker of its own. */
+function sideBySide(count: number): Told {
+  const told = clean()
+  for (let n = 0; n < count; n++)
+    told.ran(30 + n, `worker-${n + 1}`, 9_000 + n, { end: 'effect', endAt: 9_500, settled: 'completed', claim: 'told' })
+  return told
+}
+
 export const BREAKS_OF_SCENES: readonly SceneBreak[] = [
   {
     rule: 'nobody alive is taken over',
@@ -64,6 +72,11 @@ export const BREAKS_OF_SCENES: readonly SceneBreak[] = [
     rule: 'whoever is up consumes',
     kept: () => judged({}),
     broken: () => judged({ idle: (worker) => worker === 'w3' }),
+  },
+  {
+    rule: 'a queue keeps to its limit',
+    kept: () => sideBySide(2).checked({ limits: { one: 2 } }),
+    broken: () => sideBySide(2).checked({ limits: { one: 1 } }),
   },
   {
     rule: FIRST_DUE,

@@ -243,7 +243,9 @@ begin
   if v_room is not null then
     -- Held back by a rate alone: its next token is something to wait for.
     next_due := least(next_due, (select min(:schema.until_token(u.id, v_allowed.at_us)) from unnest(p_queues, v_room, v_allowed.permits, v_allowed.tokens) u(id, room, permits, tokens)
-      where u.room <= 0 and u.tokens < coalesce(u.permits, 2147483647) and exists (select from unnest(v_some_lanes) l(lane) where l.lane / 64 = u.id)));
+      where u.room <= 0 and u.tokens < coalesce(u.permits, 2147483647) and exists (
+        select from unnest(v_some_lanes, v_some_cursors) l(lane, cur), lateral (select from :schema.ready r
+          where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r where l.lane / 64 = u.id)));
   end if;
   -- Short of what it asked for: either nothing is left that it could take, or other claims hold it at this moment.
   more := v_left <= 0 or v_held;

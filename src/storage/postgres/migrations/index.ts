@@ -5,9 +5,9 @@
 import { CLOCK } from '../functions/clock.js'
 import { TABLES } from './0001-tables.js'
 import { FINGERPRINTS } from './0002-fingerprints.js'
-import { LONG_NUMBERS } from './0005-long-numbers.js'
-import { NO_PARALLEL } from './0006-no-parallel.js'
-import { QUEUE_LIMITS } from './0007-queue-limits.js'
+import { NO_PARALLEL } from './0005-no-parallel.js'
+import { QUEUE_LIMITS } from './0006-queue-limits.js'
+import { LONG_NUMBERS } from './0007-long-numbers.js'
 import { DEPTH_LIMITS } from './0008-depth-limits.js'
 
 interface Numbered {
@@ -55,9 +55,10 @@ export const MIGRATIONS: readonly Migration[] = [
     oldestClient: 1,
     index: { name: 'delayed_retrying', table: 'delayed', on: '(lane, due, id) where history is not null' },
   },
-  { version: 5, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
-  { version: 6, name: 'no parallel reads', text: NO_PARALLEL, oldestClient: 1 },
-  { version: 7, name: 'limits of queues', text: QUEUE_LIMITS, oldestClient: 1 },
+  { version: 5, name: 'no parallel reads', text: NO_PARALLEL, oldestClient: 1 },
+  { version: 6, name: 'limits of queues', text: QUEUE_LIMITS, oldestClient: 1 },
+  // Together with the functions: those of before do not suit it.
+  { version: 7, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
   { version: 8, name: 'limits of what may wait', text: DEPTH_LIMITS, oldestClient: 1 },
 ]
 

@@ -1,4 +1,4 @@
-/** Migration 6: bounded reads are never done in parallel. Applied by migrate.ts; `:schema` is the only substitution. */
+/** Migration 5: bounded reads are never done in parallel. Applied by migrate.ts; `:schema` is the only substitution. */
 
 export const NO_PARALLEL = `
 -- All reads of these are bounded, and none gains by a second process. But a table that grows and shrinks within seconds

@@ -1,4 +1,4 @@
-/** Migration 7: limits of queues. Applied by migrate.ts; `:schema` is the only substitution. */
+/** Migration 6: limits of queues. Applied by migrate.ts; `:schema` is the only substitution. */
 
 export const QUEUE_LIMITS = `
 -- Only queues that have a limit have a row. A claim of such a queue locks it before it looks and takes.

@@ -1,0 +1,62 @@
+/** `leasehold queues limit`. Called by the declaration in syntax/queues.ts. */
+
+import { formatDuration } from '../../core/duration.js'
+import type { RateLimit } from '../../core/limits.js'
+import { checkName } from '../../core/name.js'
+import { invalidOption } from '../../core/options.js'
+import { grouped } from '../../core/show.js'
+import type { LimitOptions, Queue, QueueLimits } from '../../index.js'
+import type { Answer } from '../answer.js'
+import { EXIT } from '../exit-codes.js'
+import type { Invocation } from '../invocation.js'
+import { isNone, type None, type StartRate } from '../values.js'
+
+interface Given {
+  concurrency?: number | None
+  rate?: StartRate | None
+  burst?: number
+}
+
+/** Without options it says what holds now. A queue that nobody has used yet is not made: it may be a slip of the pen. */
+export async function queuesLimit(invocation: Invocation, name: string, given: Given): Promise<Answer> {
+  checkName(name, 'queue')
+  const limits = limitsOf(given)
+  const queue = await invocation.store()
+  if ((await shown(queue, name)) === undefined)
+    return {
+      document: { queue: name, status: 'unknown' },
+      text: () => `${name}: no such queue; nothing was done`,
+      exit: EXIT.notFound,
+    }
+  if (Object.keys(limits).length > 0) await queue.limit(name, limits)
+  const now = (await shown(queue, name))!
+  return { document: { queue: name, limits: now }, text: () => `${name}: ${limitsText(now) ?? 'no limits'}` }
+}
+
+function limitsOf({ concurrency, rate, burst }: Given): LimitOptions {
+  const starts = isNone(rate) ? null : rate
+  if (burst !== undefined && !starts)
+    throw invalidOption('--burst', burst, 'it together with --rate: it is how many starts of the rate may come at once')
+  return {
+    ...(concurrency === undefined ? {} : { concurrency: isNone(concurrency) ? null : concurrency }),
+    ...(starts === undefined ? {} : { rate: starts && { ...starts, ...(burst === undefined ? {} : { burst }) } }),
+  }
+}
+
+async function shown(queue: Queue, name: string): Promise<QueueLimits | undefined> {
+  return (await queue.queues()).find((view) => view.queue === name)?.limits
+}
+
+/** Undefined where there are none. */
+export function limitsText({ concurrency, rate }: QueueLimits): string | undefined {
+  const parts = [
+    ...(concurrency === null ? [] : [`${grouped(concurrency)} at once`]),
+    ...(rate === null ? [] : [rateText(rate)]),
+  ]
+  return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+function rateText({ limit, perMs, burst }: RateLimit): string {
+  const span = formatDuration(perMs).replace(/^1(?=[a-z]+$)/, '')
+  return `${grouped(limit)}/${span}${burst === limit ? '' : ` (burst ${grouped(burst)})`}`
+}
