@@ -1,7 +1,7 @@
 /** Limits of what may wait, on a real server: many producers at once, callers' transactions, roles and clients of before. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { DEPTH_LIMITS } from '../../src/storage/postgres/migrations/0008-depth-limits.js'
+import { DEPTH_LIMITS } from '../../src/storage/postgres/migrations/0007-depth-limits.js'
 import { schemaName, withSchema } from '../../src/storage/postgres/schema-name.js'
 import type { EnqueueOutcome, Storage } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'

@@ -1,4 +1,4 @@
-/** Migration 8: limits of what may wait. Applied by migrate.ts; `:schema` is the only substitution. */
+/** Migration 7: limits of what may wait. Applied by migrate.ts; `:schema` is the only substitution. */
 
 export const DEPTH_LIMITS = `
 alter table :schema.queue_limit
