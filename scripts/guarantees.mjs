@@ -31,6 +31,8 @@ const BY_OPERATION = {
   claim: 'once',
   settle: 'once',
   order: 'order',
+  depth: 'operating',
+  capacity: 'operating',
   limits: 'order',
   promote: 'time',
   expire: 'time',

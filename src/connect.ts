@@ -1,4 +1,5 @@
 /** From a URL to a queue: the one place that names stores. Each is imported when it is asked for. Called by applications. */
+import { rateLimit } from './client/limits.js'
 import { Queue } from './client/queue.js'
 import { type Env, realEnv } from './core/env.js'
 import { QueueError } from './core/errors.js'
@@ -50,6 +51,11 @@ const CONNECT_OPTIONS = {
   migrate: { default: true, check: flag },
   /** How long one call to the store may take before it is given up; 30 seconds unless given. */
   storeTimeout: { default: 30_000, check: duration({ minMs: 1, maxMs: 3_600_000 }) },
+  /**
+   * How many jobs this process may enqueue, over all queues: `{ limit, per, burst }`. Beyond it enqueues are refused
+   * (RATE_LIMITED); all may unless given.
+   */
+  intake: { check: rateLimit },
   /** The kinds this program uses; two kinds of one name are refused at once. */
   jobs: { check: kindsOf as Check<readonly Kind<unknown, unknown>[], readonly Kind<unknown, unknown>[]> },
   /** true: a line of JSON on stderr for each event; { level } for fewer or more; or a function that gets each event. */
@@ -101,7 +107,7 @@ export async function connect(url: string, options?: ConnectOptions): Promise<Qu
     stopLog()
     await stop?.()
   }
-  const queue = new Queue(connection, { storeTimeoutMs: held.storeTimeout, onClose })
+  const queue = new Queue(connection, { storeTimeoutMs: held.storeTimeout, intake: held.intake, onClose })
   try {
     if (held.migrate) await storage.setup?.migrate()
     await storage.setup?.check()

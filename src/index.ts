@@ -1,11 +1,12 @@
 /** The public API. Nothing else is public but the subpaths `leasehold/postgres` and `leasehold/testing`. */
 export type { BulkAnswer, BulkOptions, BulkProgress, BulkResult, RedriveAllOptions } from './client/bulk-options.js'
 export type { EnqueueManyOptions, EnqueueOptions, TransactionClient } from './client/calls.js'
+export type { Capacity } from './client/capacities.js'
 export type { DrainOptions, PurgeOptions, PurgeProgress, RedriveOptions } from './client/controller.js'
 export type { CancelFilter, DeadFilter, RetryFilter } from './client/filters.js'
 export type { DeadGroupOptions, JobPage, ListOptions } from './client/inspector.js'
 export type { Job, WaitOptions } from './client/job.js'
-export type { LimitOptions, RateOptions } from './client/limits.js'
+export type { DepthOptions, LimitOptions, RateOptions } from './client/limits.js'
 export type { EnqueueResult } from './client/outcome.js'
 export type { Queue } from './client/queue.js'
 export { type ConnectOptions, connect } from './connect.js'

@@ -54,6 +54,7 @@ const FIXES: Readonly<Record<string, string>> = {
   OUTCOME_UNKNOWN: 'look with "leasehold jobs show ID" before you do it again',
   SCHEMA_MISSING: 'run "leasehold migrate" with the same --url and --schema',
   IDEMPOTENCY_BUSY: 'try again in a moment',
+  QUEUE_FULL: 'let workers drain the queue, or raise its limit',
   UNEXPECTED: 'run it again with --verbose to see where it comes from',
 }
 
@@ -65,6 +66,10 @@ export interface Failure {
   exit: ExitCode
   field?: unknown
   jobId?: unknown
+  depth?: unknown
+  limit?: unknown
+  retryAfterMs?: unknown
+  expectedWaitMs?: unknown
 }
 
 /** Tells what went wrong and returns the exit code. */
@@ -90,15 +95,22 @@ export function failureOf(error: unknown): Failure | undefined {
   const message = (error instanceof Error && error.message) || String(error)
   const fix = error instanceof CommandError ? error.more.fix : fixOf(code, message)
   const exit = (error instanceof CommandError ? error.more.exit : undefined) ?? EXIT_BY_CODE[code] ?? EXIT.failed
-  const { field, jobId } = error as { field?: unknown; jobId?: unknown }
+  const facts = Object.entries(factsOf(error)).filter(([, fact]) => fact !== undefined)
   return {
     code,
     message: asTyped(message),
     fix: fix === undefined ? undefined : asTyped(fix),
     exit,
-    ...(field === undefined ? {} : { field }),
-    ...(jobId === undefined ? {} : { jobId }),
+    ...Object.fromEntries(facts),
   }
+}
+
+/** What else the error tells. */
+function factsOf(
+  error: unknown,
+): Pick<Failure, 'field' | 'jobId' | 'depth' | 'limit' | 'retryAfterMs' | 'expectedWaitMs'> {
+  const { field, jobId, depth, limit, retryAfterMs, expectedWaitMs } = (error ?? {}) as Partial<Failure>
+  return { field, jobId, depth, limit, retryAfterMs, expectedWaitMs }
 }
 
 /** A message that names the command to run needs no second line that does. */

@@ -7,8 +7,11 @@ import { isKind, type JobItem } from '../core/kind.js'
 import { invalidOption } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
 import type { NewJob } from '../storage/storage.js'
+import type { Pacer } from './adaptive.js'
+import { announce } from './announce.js'
 import { type HeldEnqueue, type HeldMany, merged } from './calls.js'
-import { type EnqueueResult, resultOf } from './outcome.js'
+import type { Gate } from './gate.js'
+import { type EnqueueResult, type HeldBack, resultOf, type Sent } from './outcome.js'
 import { prepare } from './prepare.js'
 import type { Sender } from './sender.js'
 import { type AnyIterable, END, LATER, Source } from './source.js'
@@ -24,9 +27,18 @@ const GOLDEN = 0.618033988749895
 
 interface Batch {
   readonly jobs: NewJob[]
+  /** Of adaptive calls, which ask when they send: how long the jobs may wait. */
+  readonly maxWaits: Map<NewJob, number | undefined>
   /** One for each item; undefined where the job in `jobs` is sent, in that order. */
   readonly results: (EnqueueResult | undefined)[]
   units: number
+}
+
+/** How jobs go to the store. */
+interface Ways {
+  readonly sender: Sender
+  readonly gate: Gate
+  readonly pacer: Pacer
 }
 
 export interface BatchesOptions {
@@ -49,13 +61,14 @@ export class Batches {
 
   constructor(
     private readonly connection: Connection,
-    private readonly sender: Sender,
+    private readonly ways: Ways,
     items: AnyIterable<JobItem>,
     private readonly options: BatchesOptions,
   ) {
     this.source = new Source(connection.env, items)
-    // A client that is inside a transaction does one thing at a time.
-    this.flightsMax = options.call.tx === undefined ? FLIGHTS_MAX : 1
+    // A client that is inside a transaction does one thing at a time, and whoever is slowed has to know what became of the last.
+    const alone = options.call.tx !== undefined || options.call.adaptive !== undefined
+    this.flightsMax = alone ? 1 : FLIGHTS_MAX
     this.spreadFrom = connection.env.random()
     this.shared = merged(options.call, undefined)
   }
@@ -93,7 +106,7 @@ export class Batches {
 
   /** What the source gives until a batch is full, or for as long as it gives without a pause. */
   private async gather(): Promise<Batch> {
-    const batch: Batch = { jobs: [], results: [], units: 0 }
+    const batch: Batch = { jobs: [], maxWaits: new Map(), results: [], units: 0 }
     let patience: { over: Promise<typeof LATER>; forget: () => void } | undefined
     while (batch.results.length < BATCH_JOBS_MAX && batch.units < BATCH_UNITS_MAX) {
       const now = this.source.nextNow()
@@ -111,14 +124,19 @@ export class Batches {
     return batch
   }
 
-  /** Adds the item as a job or as a refusal. A promise only where its schema is asynchronous. */
+  /** Adds the item as a job or as a refusal. A promise only where its schema is asynchronous, or its wait has to be asked for. */
   private add(batch: Batch, item: JobItem): Promise<void> | undefined {
     const { env } = this.connection
     const place = batch.results.push(undefined) - 1
     const refuse = (fault: unknown): void => {
       batch.results[place] = { status: 'refused', error: asQueueError(fault) }
     }
-    const take = (job: NewJob): void => {
+    const settle = (job: NewJob, heldBack: HeldBack | undefined): void => {
+      if (heldBack !== undefined) {
+        announce(this.connection, [job], [heldBack])
+        batch.results[place] = resultOf(job, heldBack)
+        return
+      }
       batch.jobs.push(job)
       batch.units += job.payload.length
     }
@@ -126,9 +144,16 @@ export class Batches {
     try {
       if (!isKind(item?.kind)) throw invalidOption('item', item, 'what kind.with(payload) makes')
       const choices = item.options === undefined ? this.shared : merged(this.options.call, item.options)
+      const { maxWait = item.kind.maxWaitMs } = choices
+      const take = (job: NewJob): Promise<void> | undefined => {
+        if (this.options.call.adaptive !== undefined) batch.maxWaits.set(job, maxWait)
+        const heldBack = batch.maxWaits.has(job) ? undefined : this.ways.gate.heldBack(job, maxWait)
+        if (heldBack instanceof Promise) return heldBack.then((known) => settle(job, known))
+        settle(job, heldBack)
+        return undefined
+      }
       const job = prepare(item.kind, item.payload, choices, draw)
-      if (job instanceof Promise) return job.then(take, refuse)
-      take(job)
+      return job instanceof Promise ? job.then(take).catch(refuse) : take(job)?.catch(refuse)
     } catch (fault) {
       refuse(fault)
     }
@@ -136,17 +161,31 @@ export class Batches {
   }
 
   private async fly(batch: Batch): Promise<EnqueueResult[]> {
-    const { call, timeoutMs } = this.options
-    const deadline = this.connection.env.monotonic() + timeoutMs
     let sent: EnqueueResult[] = []
     if (this.givenUp) sent = batch.jobs.map((job) => this.notTried(job))
     else if (batch.jobs.length > 0) {
-      const answers = await this.sender.sendWithin(batch.jobs, { tx: call.tx, deadline })
+      const answers = await this.sent(batch)
       sent = batch.jobs.map((job, index) => resultOf(job, answers[index]!))
       if (this.options.giveUp && answers[0]!.status === 'failed') this.givenUp = errorIn(sent[0]!)
     }
     let next = 0
     return batch.results.map((refused) => refused ?? sent[next++]!)
+  }
+
+  private sent({ jobs, maxWaits }: Batch): Promise<Sent[]> {
+    const { call, timeoutMs } = this.options
+    const send = (some: readonly NewJob[]): Promise<Sent[]> =>
+      this.ways.sender.sendWithin(some, { tx: call.tx, deadline: this.connection.env.monotonic() + timeoutMs })
+    const { adaptive, signal } = call
+    if (adaptive === undefined) return send(jobs)
+    return this.ways.pacer.send(jobs, { adaptive, signal }, async (some) => {
+      const heldBack: (HeldBack | undefined)[] = []
+      for (const job of some) heldBack.push(await this.ways.gate.heldBack(job, maxWaits.get(job)))
+      const going = some.filter((_, index) => heldBack[index] === undefined)
+      const answers = going.length === 0 ? [] : await send(going)
+      let next = 0
+      return heldBack.map((held) => held ?? answers[next++]!)
+    })
   }
 
   private notTried(job: NewJob): EnqueueResult {

@@ -1,4 +1,5 @@
 /** Options of a whole enqueue call, beside those of its jobs. Read by the producer. */
+
 import { type HeldShared, JOB_CHOICES, SHARED_CHOICES } from '../core/choices.js'
 import {
   badRelation,
@@ -10,6 +11,7 @@ import {
   object,
   optionReader,
 } from '../core/options.js'
+import { adaptive } from './adaptive.js'
 
 /** A client that is inside a transaction of yours, such as a `pg` client after BEGIN. A pool is none. */
 export interface TransactionClient {
@@ -39,6 +41,13 @@ const CALL = {
   tx: { check: client },
   /** How long the store may take, instead of the storeTimeout of the connection. */
   storeTimeout: { check: duration({ minMs: 1, maxMs: 3_600_000 }) },
+  /**
+   * Slowed instead of refused: true, or `{ upTo, slowest }`. It waits before it sends as the queue fills, and tries again what
+   * is refused as QUEUE_FULL, WAIT_TOO_LONG or RATE_LIMITED. Not with tx.
+   */
+  adaptive: { check: adaptive },
+  /** Ends the waits of an adaptive enqueue. */
+  signal: { check: object<AbortSignal>('an AbortSignal') },
 } satisfies OptionTable
 
 const ENQUEUE_OPTIONS = { ...JOB_CHOICES, ...CALL } satisfies OptionTable

@@ -1,9 +1,13 @@
 /** What a queue may be limited to, as callers write it. Called by the controller. */
 import type { Duration } from '../core/duration.js'
-import type { QueueLimits, RateLimit } from '../core/limits.js'
+import { DEPTH_LIMIT_MAX, type DepthLimit, type QueueLimits, type RateLimit } from '../core/limits.js'
+import { checkName } from '../core/name.js'
 import {
+  badRelation,
+  type Check,
   duration,
   type Given,
+  invalidOption,
   nested,
   type OptionTable,
   optionReader,
@@ -13,6 +17,8 @@ import {
 } from '../core/options.js'
 
 const COUNT_MAX = 1_000_000
+/** Kinds of one queue with a limit of their own: each is looked at by each enqueue. */
+const KINDS_MAX = 100
 
 const RATE_OPTIONS = {
   /** So many starts … */
@@ -25,11 +31,44 @@ const RATE_OPTIONS = {
 
 const readRate = optionReader(RATE_OPTIONS)
 
+const waiting = whole({ min: 1, max: DEPTH_LIMIT_MAX })
+
+/** A limit for each name. */
+const byKind: Check<Readonly<Record<string, number>>, Readonly<Record<string, number>>> = (value, field) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalidOption(field, value, 'an object of kinds and their limits, such as { "mail.bulk": 500 }')
+  const limits = Object.entries(value).map(([kind, limit]): [string, number] => [
+    checkName(kind, field),
+    waiting(limit, `${field}.${kind}`),
+  ])
+  if (limits.length > KINDS_MAX)
+    throw badRelation(field, `has ${limits.length} kinds; at most ${KINDS_MAX} are allowed`)
+  return Object.fromEntries(limits)
+}
+
+const DEPTH_OPTIONS = {
+  /** Jobs of the queue that may wait, from 1 to 10,000. */
+  limit: { check: waiting },
+  /** And of single kinds in it: `{ 'mail.bulk': 500 }`. */
+  kinds: { default: {} as Readonly<Record<string, number>>, check: byKind },
+} satisfies OptionTable
+
+const readDepth = optionReader(DEPTH_OPTIONS)
+
+/** A number is the limit of the whole queue. */
+const depth: Check<number | DepthOptions, DepthLimit> = (value, field) => {
+  if (typeof value !== 'object') return { limit: waiting(value, field), kinds: {} }
+  const { limit, kinds } = readDepth(value, `${field}.`)
+  return { limit: required(limit, `${field}.limit`, 'how many jobs of the queue may wait'), kinds }
+}
+
 const LIMIT_OPTIONS = {
   /** Jobs in the hands of all workers at once, from 1; null: no limit. */
   concurrency: { check: orNull(whole({ min: 1, max: COUNT_MAX })) },
   /** How often jobs start: `{ limit, per, burst }`; null: no limit. */
   rate: { check: orNull(nested(readRate)) },
+  /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
+  depth: { check: orNull(depth) },
 } satisfies OptionTable
 
 const readLimits = optionReader(LIMIT_OPTIONS)
@@ -44,24 +83,38 @@ export interface RateOptions extends Given<typeof RATE_OPTIONS> {
   burst?: number
 }
 
-/** Limits of a queue over all its workers. What is left out stays as it is, null takes a limit away. */
+/** `{ limit: 1_000, kinds: { 'mail.bulk': 500 } }`: a thousand jobs may wait, half of them of one kind. */
+export interface DepthOptions extends Given<typeof DEPTH_OPTIONS> {
+  /** Jobs of the queue that may wait, from 1 to 10,000. */
+  limit: number
+  /** And of single kinds in it, by name; those not named are limited by the queue alone. */
+  kinds?: Readonly<Record<string, number>>
+}
+
+/** Limits of a queue, over all its workers and producers. What is left out stays as it is, null takes a limit away. */
 export interface LimitOptions extends Given<typeof LIMIT_OPTIONS> {
   /** Jobs in the hands of all workers at once, from 1; null: no limit. */
   concurrency?: number | null
   /** How often jobs start: `{ limit, per, burst }`; null: no limit. */
   rate?: RateOptions | null
+  /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
+  depth?: number | DepthOptions | null
 }
+
+/** A rate of a process, not of a queue: `{ limit, per, burst }`. */
+export const rateLimit: Check<RateOptions, RateLimit> = (value, field) => rateOf(readRate(value, `${field}.`), field)
 
 /** As the store takes them. Throws INVALID_OPTION naming the field. */
 export function limitsOf(options: LimitOptions): Partial<QueueLimits> {
-  const { concurrency, rate } = readLimits(options)
+  const { concurrency, rate, depth: waits } = readLimits(options)
   return {
     ...(concurrency === undefined ? {} : { concurrency }),
-    ...(rate === undefined ? {} : { rate: rate && rateOf(rate) }),
+    ...(rate === undefined ? {} : { rate: rate && rateOf(rate, 'rate') }),
+    ...(waits === undefined ? {} : { depth: waits }),
   }
 }
 
-function rateOf({ limit, per, burst }: ReturnType<typeof readRate>): RateLimit {
-  const given = required(limit, 'rate.limit', 'how many starts')
+function rateOf({ limit, per, burst }: ReturnType<typeof readRate>, field: string): RateLimit {
+  const given = required(limit, `${field}.limit`, 'how many')
   return { limit: given, perMs: per, burst: burst ?? given }
 }

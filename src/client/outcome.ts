@@ -1,9 +1,23 @@
 /** How the enqueue of one job went, and the error that tells it. Used by sender, line, producer and batches. */
-import { type ErrorCode, QueueError } from '../core/errors.js'
+import { formatDuration } from '../core/duration.js'
+import { type ErrorCode, type ErrorFacts, QueueError } from '../core/errors.js'
+import { grouped } from '../core/show.js'
 import type { EnqueueOutcome, NewJob } from '../storage/storage.js'
 
+/**
+ * What this process holds back itself, by what it knows. `late`: it would wait for longer than it may; `limited`: the process
+ * has used its intake up.
+ */
+export type HeldBack =
+  | { status: 'late'; expectedWaitMs: number; maxWaitMs: number }
+  | { status: 'limited'; limit: number; retryAfterMs: number }
+
 /** The store's answer for one job, or the failure of the whole call it was in. `unsent`: it never left this process. */
-export type Sent = EnqueueOutcome | { status: 'failed'; cause: unknown } | { status: 'unsent'; reason: string }
+export type Sent =
+  | EnqueueOutcome
+  | HeldBack
+  | { status: 'failed'; cause: unknown }
+  | { status: 'unsent'; reason: string }
 
 /** Sent, and no answer by the deadline. */
 export const NO_ANSWER: Sent = Object.freeze({
@@ -55,6 +69,17 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
         'QUEUE_DRAINING',
         `queue "${job.queue}" is being drained and takes no jobs until it is resumed`,
       )
+    case 'full':
+      return fullFailure(job, sent)
+    case 'late':
+      return lateFailure(job, sent)
+    case 'limited':
+      return failure(
+        job,
+        'RATE_LIMITED',
+        `this process enqueues faster than its intake allows; try again in ${formatDuration(sent.retryAfterMs)}`,
+        { limit: sent.limit, retryAfterMs: sent.retryAfterMs },
+      )
     case 'unsent':
       return failure(job, 'STORE_UNAVAILABLE', `the job was not sent: ${sent.reason}`)
     case 'refused':
@@ -64,6 +89,27 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
     case 'failed':
       return storeFailure(job, sent)
   }
+}
+
+function fullFailure(job: NewJob, full: Sent & { status: 'full' }): QueueError {
+  const { scope, depth, limit, retryAfterMs } = full
+  const whose = scope === 'kind' ? `kind "${job.kind}" in queue "${job.queue}"` : `queue "${job.queue}"`
+  const message = `${whose} is full: ${grouped(depth)} jobs wait, ${grouped(limit)} may; try again in ${formatDuration(retryAfterMs)}`
+  return failure(job, 'QUEUE_FULL', message, { depth, limit, retryAfterMs })
+}
+
+function lateFailure(job: NewJob, late: Sent & { status: 'late' }): QueueError {
+  const { expectedWaitMs, maxWaitMs } = late
+  const retryAfterMs = retryDelayMs(late)!
+  const message = `a job would wait ${formatDuration(expectedWaitMs)} in queue "${job.queue}", and may ${formatDuration(maxWaitMs)}; try again in ${formatDuration(retryAfterMs)}`
+  return failure(job, 'WAIT_TOO_LONG', message, { expectedWaitMs, retryAfterMs })
+}
+
+/** Of a refusal that a later try may not meet: when. The same job sent again meanwhile is refused again, and no job is doubled. */
+export function retryDelayMs(sent: Sent): number | undefined {
+  if (sent.status === 'full' || sent.status === 'limited') return sent.retryAfterMs
+  // The queue has to drain by so much.
+  return sent.status === 'late' ? Math.max(1, sent.expectedWaitMs - sent.maxWaitMs) : undefined
 }
 
 function storeFailure(job: NewJob, sent: Sent & { status: 'failed' }): QueueError {
@@ -76,12 +122,7 @@ function storeFailure(job: NewJob, sent: Sent & { status: 'failed' }): QueueErro
   return failure(job, (cause as QueueError).code, messageOf(cause), { cause })
 }
 
-function failure(
-  job: NewJob,
-  code: ErrorCode,
-  message: string,
-  more: { cause?: unknown; field?: string; jobId?: string } = {},
-): QueueError {
+function failure(job: NewJob, code: ErrorCode, message: string, more: ErrorFacts = {}): QueueError {
   return new QueueError(code, message, { jobId: job.id, ...more })
 }
 

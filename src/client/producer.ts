@@ -1,13 +1,24 @@
 /** Enqueues: one job, many, or a stream of them. Called by the queue. */
 import { isKind, type JobItem, type Kind } from '../core/kind.js'
+import type { RateLimit } from '../core/limits.js'
 import { invalidOption } from '../core/options.js'
 import type { NewJob } from '../storage/storage.js'
+import { type Adaptive, checkAdaptive, Pacer, STOPPED } from './adaptive.js'
 import { announce } from './announce.js'
 import { Batches } from './batches.js'
-import { type EnqueueManyOptions, type EnqueueOptions, NOTHING_SAID, readEnqueue, readMany } from './calls.js'
+import {
+  type EnqueueManyOptions,
+  type EnqueueOptions,
+  type HeldEnqueue,
+  NOTHING_SAID,
+  readEnqueue,
+  readMany,
+} from './calls.js'
+import type { Capacities } from './capacities.js'
+import { Gate } from './gate.js'
 import { Job, type JobAccess } from './job.js'
 import { Line } from './line.js'
-import { type EnqueueResult, errorOf, type Sent } from './outcome.js'
+import { type EnqueueResult, errorOf, retryDelayMs, type Sent } from './outcome.js'
 import { isOpen, persist } from './persist.js'
 import { prepare } from './prepare.js'
 import { Sender } from './sender.js'
@@ -18,8 +29,20 @@ const PLAIN_LINE = { callsMax: 4, jobsMax: 1_000 }
 /** A job with an idempotency key goes alone: whoever holds its key up holds nobody else up. */
 const KEYED_LINE = { callsMax: 4, jobsMax: 1 }
 
+export interface ProducerParts extends JobAccess {
+  readonly capacities: Capacities
+}
+
+export interface ProducerSettings {
+  storeTimeoutMs: number
+  /** What this process may enqueue, over all queues. */
+  intake: RateLimit | undefined
+}
+
 export class Producer {
   private readonly sender: Sender
+  private readonly gate: Gate
+  private readonly pacer: Pacer
   private readonly plain: Line
   private readonly keyed: Line
   /** Keyed enqueues that may be tried again. */
@@ -28,11 +51,13 @@ export class Producer {
   private manyCalls = 0
 
   constructor(
-    private readonly access: JobAccess,
-    private readonly storeTimeoutMs: number,
+    private readonly access: ProducerParts,
+    private readonly settings: ProducerSettings,
   ) {
-    const { connection } = access
+    const { connection, capacities } = access
+    this.gate = new Gate(connection, capacities, settings.intake)
     this.sender = new Sender(connection)
+    this.pacer = new Pacer(connection, capacities, this.sender)
     this.plain = new Line(connection.env, this.sender, PLAIN_LINE)
     this.keyed = new Line(connection.env, this.sender, KEYED_LINE)
   }
@@ -45,13 +70,20 @@ export class Producer {
     if (!isKind(kind)) throw invalidOption('kind', kind, 'what defineJob() made')
     const { env } = this.access.connection
     const held = options === undefined ? NOTHING_SAID : readEnqueue(options)
-    const deadline = env.monotonic() + (held.storeTimeout ?? this.storeTimeoutMs)
+    checkAdaptive(held)
+    const deadline = this.deadline(held)
     const prepared = prepare(kind, payload, held, {
       id: env.id(),
       fraction: held.spread === undefined ? 0 : env.random(),
     })
     const job = prepared instanceof Promise ? await prepared : prepared
-    return this.handle(job, await this.sent(job, held.tx, deadline))
+    const maxWaitMs = held.maxWait ?? kind.maxWaitMs
+    if (held.adaptive !== undefined)
+      return this.handle(job, await this.sentAdaptive(job, held, held.adaptive, maxWaitMs))
+    const heldBack = this.gate.heldBack(job, maxWaitMs)
+    const refusal = heldBack instanceof Promise ? await heldBack : heldBack
+    if (refusal !== undefined) announce(this.access.connection, [job], [refusal])
+    return this.handle(job, refusal ?? (await this.sent(job, held, deadline)))
   }
 
   /** All results; the first batch that the store does not take ends the call for the rest. */
@@ -76,6 +108,7 @@ export class Producer {
 
   /** Resolves when every enqueue that was sent was told its outcome. Batches that come later are refused. */
   async close(): Promise<void> {
+    this.pacer.close()
     // A call made just before has read its first items and not sent them yet: it does so within this turn.
     if (this.manyCalls > 0) await new Promise<void>((resolve) => this.access.connection.env.soon(resolve))
     await Promise.all([this.sender.close(), this.plain.idle(), ...this.persisting])
@@ -87,11 +120,33 @@ export class Producer {
     giveUp: boolean,
   ): AsyncGenerator<EnqueueResult[], void, undefined> {
     const call = readMany(options)
-    const timeoutMs = call.storeTimeout ?? this.storeTimeoutMs
-    return new Batches(this.access.connection, this.sender, items, { call, timeoutMs, giveUp }).results()
+    const timeoutMs = call.storeTimeout ?? this.settings.storeTimeoutMs
+    checkAdaptive(call)
+    const { sender, gate, pacer } = this
+    return new Batches(this.access.connection, { sender, gate, pacer }, items, { call, timeoutMs, giveUp }).results()
   }
 
-  private async sent(job: NewJob, tx: unknown, deadline: number): Promise<Sent> {
+  private deadline({ storeTimeout }: Pick<HeldEnqueue, 'storeTimeout'>): number {
+    return this.access.connection.env.monotonic() + (storeTimeout ?? this.settings.storeTimeoutMs)
+  }
+
+  /** The store has its time anew with each send: the waits between are not its own. */
+  private async sentAdaptive(
+    job: NewJob,
+    held: HeldEnqueue,
+    how: Adaptive,
+    maxWaitMs: number | undefined,
+  ): Promise<Sent> {
+    const { signal } = held
+    const attempt = async (): Promise<Sent[]> => [
+      (await this.gate.heldBack(job, maxWaitMs)) ?? (await this.sent(job, held, this.deadline(held))),
+    ]
+    const [sent] = await this.pacer.send([job], { adaptive: how, signal }, attempt)
+    if (signal?.aborted && (retryDelayMs(sent!) !== undefined || sent === STOPPED)) throw signal.reason
+    return sent!
+  }
+
+  private async sent(job: NewJob, { tx }: Pick<HeldEnqueue, 'tx'>, deadline: number): Promise<Sent> {
     if (tx === undefined)
       return job.idempotency === undefined ? this.plain.add(job, deadline) : this.sentKeyed(job, deadline)
     const [sent] = await this.sender.sendWithin([job], { tx, deadline })

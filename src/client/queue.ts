@@ -6,6 +6,7 @@ import { knownJobId } from '../core/choices.js'
 import { QueueError } from '../core/errors.js'
 import type { Explanation } from '../core/explanation.js'
 import { isKind, type JobItem, type Kind, type PayloadAnd } from '../core/kind.js'
+import type { RateLimit } from '../core/limits.js'
 import { invalidOption } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
 import type {
@@ -23,6 +24,7 @@ import type {
 import { Bulk } from './bulk.js'
 import type { BulkOptions, BulkResult, RedriveAllOptions } from './bulk-options.js'
 import type { EnqueueManyOptions, EnqueueOptions } from './calls.js'
+import { Capacities, type Capacity } from './capacities.js'
 import { Controller, type DrainOptions, type PerId, type PurgeOptions, type RedriveOptions } from './controller.js'
 import type { CancelFilter, DeadFilter, RetryFilter } from './filters.js'
 import { type DeadGroupOptions, Inspector, type JobPage, type ListOptions } from './inspector.js'
@@ -38,6 +40,8 @@ export const STORE_TIMEOUT_MS = 30_000
 export interface QueueSettings {
   /** How long an enqueue waits for the store. */
   storeTimeoutMs?: number
+  /** What this process may enqueue, over all queues; all unless given. */
+  intake?: RateLimit | undefined
   /** Called by `close()` after the store was closed: ends what was started for this queue. */
   onClose?: () => Promise<void>
 }
@@ -53,7 +57,7 @@ export interface QueueSettings {
  * After `close()` every method rejects with QUEUE_CLOSED.
  */
 export class Queue {
-  private readonly parts: JobAccess & { producer: Producer; controller: Controller; bulk: Bulk }
+  private readonly parts: JobAccess & { producer: Producer; controller: Controller; bulk: Bulk; capacities: Capacities }
   private closing: Promise<void> | undefined
 
   constructor(
@@ -63,10 +67,12 @@ export class Queue {
   ) {
     const inspector = new Inspector(connection)
     const access: JobAccess = { connection, inspector, waits: new Waits(connection) }
-    const producer = new Producer(access, settings.storeTimeoutMs ?? STORE_TIMEOUT_MS)
+    const capacities = new Capacities(connection)
+    const { storeTimeoutMs = STORE_TIMEOUT_MS, intake } = settings
     this.parts = {
       ...access,
-      producer,
+      capacities,
+      producer: new Producer({ ...access, capacities }, { storeTimeoutMs, intake }),
       controller: new Controller(connection, inspector),
       bulk: new Bulk(connection),
     }
@@ -78,8 +84,8 @@ export class Queue {
    *     await queue.enqueue(sendEmail, { to }, { delay: '15m', idempotencyKey: `welcome:${userId}` })
    *
    * Calls of one moment share a statement. Rejects with INVALID_PAYLOAD, PAYLOAD_TOO_LARGE, UNKNOWN_OPTION or
-   * INVALID_OPTION before anything is sent; IDEMPOTENCY_MISMATCH, IDEMPOTENCY_BUSY, DUPLICATE_ID, QUEUE_DRAINING or
-   * STORE_UNAVAILABLE when it is surely not stored; OUTCOME_UNKNOWN, with the `jobId`, when the connection broke after
+   * INVALID_OPTION before anything is sent; IDEMPOTENCY_MISMATCH, IDEMPOTENCY_BUSY, DUPLICATE_ID, QUEUE_DRAINING,
+   * QUEUE_FULL, WAIT_TOO_LONG, RATE_LIMITED or STORE_UNAVAILABLE when it is surely not stored; OUTCOME_UNKNOWN, with the `jobId`, when the connection broke after
    * the write was sent. With an idempotency key the latter is asked again first, as that is safe.
    */
   async enqueue<In, Result>(
@@ -165,6 +171,19 @@ export class Queue {
   /** How many jobs of a queue are in each state. */
   async counts(queue: string): Promise<QueueCounts> {
     return this.open.inspector.counts(queue)
+  }
+
+  /**
+   * What a queue has to do and how fast: workers, slots, what waits, how many jobs are completed each second, and how long a
+   * job that comes now would wait for its start (null when nobody knows).
+   *
+   *     const { expectedWaitMs } = await queue.capacity('mail')
+   *     if (expectedWaitMs !== null && expectedWaitMs > 30_000) return later()
+   *
+   * An enqueue does this itself by its option `maxWait`.
+   */
+  async capacity(queue: string): Promise<Capacity> {
+    return this.open.capacities.capacity(queue)
   }
 
   /** The queues that the store knows. */

@@ -6,7 +6,7 @@ import { assert, QueueError } from '../core/errors.js'
 import type { Connection } from '../storage/connection.js'
 import type { EnqueueOutcome, NewJob } from '../storage/storage.js'
 import { announce } from './announce.js'
-import { NO_ANSWER, type Sent } from './outcome.js'
+import { NO_ANSWER, retryDelayMs, type Sent } from './outcome.js'
 import { isOpen, persist } from './persist.js'
 
 export interface Call {
@@ -19,6 +19,8 @@ export class Sender {
   /** Calls of `sendWithin`; lines count their own. */
   private readonly underWay = new Set<Promise<Sent[]>>()
   private closed = false
+  /** Jobs that are sent again where they are refused for now: of those refusals nobody is told. */
+  readonly patient = new WeakSet<NewJob>()
 
   constructor(private readonly connection: Connection) {}
 
@@ -31,7 +33,7 @@ export class Sender {
   /** One try: an outcome for each job, in order. What is decided by it is announced. */
   async send(jobs: readonly NewJob[]): Promise<Sent[]> {
     const sent = await this.once(jobs, undefined)
-    announce(this.connection, jobs, sent, (job, outcome) => !isOpen(job, outcome))
+    announce(this.connection, jobs, sent, (job, outcome) => !isOpen(job, outcome) && this.isFinal(job, outcome))
     return sent
   }
 
@@ -69,8 +71,12 @@ export class Sender {
   private async persisted(jobs: readonly NewJob[], { tx, deadline }: Call, over: AbortSignal): Promise<Sent[]> {
     const attempt = (some: readonly NewJob[]): Promise<Sent[]> => this.once(some, tx)
     const sent = await persist(this.connection.env, jobs, { attempt, deadline, tx, over })
-    if (tx === undefined) announce(this.connection, jobs, sent)
+    if (tx === undefined) announce(this.connection, jobs, sent, (job, outcome) => this.isFinal(job, outcome))
     return sent
+  }
+
+  private isFinal(job: NewJob, sent: Sent): boolean {
+    return retryDelayMs(sent) === undefined || !this.patient.has(job)
   }
 
   private async once(jobs: readonly NewJob[], tx: unknown): Promise<Sent[]> {
@@ -89,7 +95,7 @@ function own(job: NewJob, answer: EnqueueOutcome): Sent {
   return answer.status === 'duplicate' && answer.id === job.id ? { status: 'created' } : answer
 }
 
-const CLOSED: Sent = Object.freeze({
+export const CLOSED: Sent = Object.freeze({
   status: 'failed',
   cause: new QueueError('QUEUE_CLOSED', 'the job was not sent: the queue was closed by close()'),
 })

@@ -2,7 +2,7 @@
 import { instant } from './due.js'
 import { IDEMPOTENCY_KEY_BYTES_MAX } from './job.js'
 import { type Check, duration, type Given, type Held, invalidOption, name, type OptionTable, text } from './options.js'
-import { expiresIn, idempotencyRetention, jobRetry, priority, timeout } from './policy.js'
+import { expiresIn, idempotencyRetention, jobRetry, maxWait, priority, timeout } from './policy.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -31,6 +31,8 @@ export const SHARED_CHOICES = {
   timeout: { check: timeout },
   /** Attempts and backoff, instead of those of the kind. */
   retry: { check: jobRetry },
+  /** Refused (WAIT_TOO_LONG) where it is expected to wait longer for its start, instead of what the kind says. */
+  maxWait: { check: maxWait },
 } satisfies OptionTable
 
 export const idempotencyKey = text(IDEMPOTENCY_KEY_BYTES_MAX)

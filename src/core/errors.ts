@@ -15,6 +15,12 @@ export const ERROR_CODES = {
   IDEMPOTENCY_BUSY: 'The idempotency key is being decided in an open transaction of somebody else; try again.',
   DUPLICATE_ID: 'A job with this id exists already.',
   QUEUE_DRAINING: 'The queue is being drained and takes no new jobs until it is resumed.',
+  QUEUE_FULL:
+    'So many jobs of the queue, or of one kind in it, wait already as it may have; the error has `depth`, `limit` and `retryAfterMs`.',
+  WAIT_TOO_LONG:
+    'A job that comes now would wait for longer than its `maxWait`; the error has `expectedWaitMs` and `retryAfterMs`.',
+  ENQUEUE_STOPPED: 'The signal of an adaptive enqueue fired while it waited for room; the job was not sent.',
+  RATE_LIMITED: 'This process enqueues more than its `intake` allows; the error has `limit` and `retryAfterMs`.',
   STORE_UNAVAILABLE: 'The store could not be reached in time; nothing was stored.',
   OUTCOME_UNKNOWN: 'The connection broke after the write was sent; the job with this id may or may not be stored.',
   STORE_REJECTED: 'The store refused the statement; the cause holds its own error.',
@@ -34,6 +40,17 @@ export const ERROR_CODES = {
 /** The codes of `QueueError`; their meanings are in `ERROR_CODES`. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
+/** What an error tells beside its code and message. */
+export interface ErrorFacts {
+  cause?: unknown
+  field?: string
+  jobId?: string
+  retryAfterMs?: number
+  depth?: number
+  limit?: number
+  expectedWaitMs?: number
+}
+
 /** The one error class of the library. Match on `code`, never on the message. */
 export class QueueError extends Error {
   readonly code: ErrorCode
@@ -41,13 +58,25 @@ export class QueueError extends Error {
   readonly field: string | undefined
   /** The job concerned, where one is known (always for OUTCOME_UNKNOWN). */
   readonly jobId: string | undefined
+  /** Of a refusal that a later try may not meet: when to try again. */
+  readonly retryAfterMs: number | undefined
+  /** How many jobs waited (QUEUE_FULL). */
+  readonly depth: number | undefined
+  /** What was reached (QUEUE_FULL, RATE_LIMITED). */
+  readonly limit: number | undefined
+  /** For how long a job that comes now would wait for its start (WAIT_TOO_LONG). */
+  readonly expectedWaitMs: number | undefined
 
-  constructor(code: ErrorCode, message: string, more: { cause?: unknown; field?: string; jobId?: string } = {}) {
+  constructor(code: ErrorCode, message: string, more: ErrorFacts = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'QueueError'
     this.code = code
     this.field = more.field
     this.jobId = more.jobId
+    this.retryAfterMs = more.retryAfterMs
+    this.depth = more.depth
+    this.limit = more.limit
+    this.expectedWaitMs = more.expectedWaitMs
   }
 }
 

@@ -22,6 +22,7 @@ import {
   idempotencyRetention,
   type KindRetry,
   kindRetry,
+  maxWait,
   priority,
   specOfKind,
   timeout,
@@ -45,6 +46,8 @@ const POLICY_OPTIONS = {
   delivery: { default: SPEC_DEFAULTS.delivery, check: oneOf(['at-least-once', 'at-most-once']) },
   /** Which ends leave a record: all (unless given), failures, none. Dead letters are always kept. */
   keep: { default: SPEC_DEFAULTS.keep, check: oneOf(['all', 'failures', 'none']) },
+  /** Refused (WAIT_TOO_LONG) where a job due now is expected to wait longer for its start; never unless given. */
+  maxWait: { check: maxWait },
   /** How long an idempotency key is remembered; 24 hours unless given. */
   idempotencyRetention: { default: 86_400_000, check: idempotencyRetention },
 } satisfies OptionTable
@@ -91,6 +94,8 @@ export interface Kind<In, Result> {
   /** The policy that travels with each job; one frozen object for all jobs that do not differ from their kind. */
   readonly spec: JobSpec
   readonly idempotencyRetentionMs: number
+  /** Undefined: however long its jobs would wait. */
+  readonly maxWaitMs: number | undefined
   /** For types only, never set. */
   readonly types?: { readonly payload: In; readonly result: Result }
   /** The payload as the handler gets it; a promise where the schema is asynchronous. Throws INVALID_PAYLOAD. */
@@ -149,6 +154,7 @@ export function defineJob<In = null | undefined, Result = unknown, Out = In>(
     priority: held.priority,
     spec,
     idempotencyRetentionMs: held.idempotencyRetention,
+    maxWaitMs: held.maxWait,
     parse,
     keyOf: (parsed) => keyOf(held, parsed),
     handle: (run) => bound(kind, held, run as BoundHandler['run']),

@@ -6,7 +6,11 @@
  *   step, so the limit is never passed, and nothing has to be given back for it to be free again.
  * - A rate is a token bucket, kept as one instant (the time at which it would be full again less its burst): each claimed
  *   job takes a token. One that is given back and claimed anew takes another.
+ * - Depth counts jobs that wait. Only an enqueue is refused by it: what comes back (retries, what is given back or taken over,
+ *   redrives) has been let in before. Nobody is locked out while another one counts, so it is passed by what is under way at
+ *   once, open transactions included, and by no more.
  */
+import { type Drained, drainPerSecond } from './capacity.js'
 
 /** A token bucket: `limit` tokens come in each `perMs` milliseconds, and `burst` of them are kept at most. */
 export interface RateLimit {
@@ -15,15 +19,54 @@ export interface RateLimit {
   burst: number
 }
 
+/** How many jobs of a queue may wait: ready, delayed and retrying ones together. */
+export interface DepthLimit {
+  /** Of the whole queue; from 1 to `DEPTH_LIMIT_MAX`. */
+  limit: number
+  /** Of single kinds in it, by name; none of them waits for room that the whole queue does not have. */
+  kinds: Readonly<Record<string, number>>
+}
+
+/** Each enqueue of a limited queue counts what waits: with more it would cost too much. */
+export const DEPTH_LIMIT_MAX = 10_000
+
 /** Null: no limit. */
 export interface QueueLimits {
   /** Jobs that may be in leases at once, over all workers. */
   concurrency: number | null
   /** How often jobs of the queue may start, over all workers. */
   rate: RateLimit | null
+  /** How many jobs may wait; beyond it enqueues are refused. */
+  depth: DepthLimit | null
 }
 
-export const NO_LIMITS: QueueLimits = Object.freeze({ concurrency: null, rate: null })
+export const NO_LIMITS: QueueLimits = Object.freeze({ concurrency: null, rate: null, depth: null })
+
+/** What an enqueue met that did not fit. */
+export interface Full {
+  /** Whose limit was reached: that of the whole queue, or of the job's kind in it. */
+  scope: 'queue' | 'kind'
+  /** How many wait, as far as was counted; `limit` at least. */
+  depth: number
+  limit: number
+  /** When to try again, by the pace of the queue. */
+  retryAfterMs: number
+}
+
+/** Where nothing is known of the pace. */
+const RETRY_AFTER_MS = 1_000
+const RETRY_AFTER_MS_MIN = 50
+const RETRY_AFTER_MS_MAX = 60_000
+/** Whoever comes back at the first free place finds it taken: so much of the limit should be free by then. */
+const ROOM_PART = 0.1
+
+/** How long it takes until a tenth of the limit is free, at the pace of the last minute. */
+export function retryAfterMs({ depth, limit }: Pick<Full, 'depth' | 'limit'>, drained: Drained): number {
+  const perSecond = drainPerSecond(drained)
+  if (perSecond === null) return RETRY_AFTER_MS
+  const ms = ((depth - limit + Math.ceil(limit * ROOM_PART)) / perSecond) * 1_000
+  return Math.round(Math.min(RETRY_AFTER_MS_MAX, Math.max(RETRY_AFTER_MS_MIN, ms)))
+}
 
 /** A bucket's only state: the instant from which on the next token counts. Far in the past: it is full. */
 export interface Bucket {

@@ -32,6 +32,7 @@ const LONGEST = { minMs: 1, maxMs: 366 * DAY_MS }
 export const timeout = duration(LONGEST)
 export const ageLimit = duration(LONGEST)
 export const expiresIn = duration({ minMs: 1 })
+export const maxWait = duration({ minMs: 1, maxMs: 366 * DAY_MS })
 export const idempotencyRetention = duration({ minMs: 1_000, maxMs: 3_660 * DAY_MS })
 
 const BACKOFF_OPTIONS = {

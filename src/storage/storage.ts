@@ -8,13 +8,13 @@
  * says how it bears that. The memory store is the executable form of this text, the conformance suite its test.
  */
 import type { JobHistory, JobSpec, Json } from '../core/job.js'
-import type { QueueLimits } from '../core/limits.js'
+import type { Full, QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 import type { Crash, Fate } from '../core/settlement.js'
 import type { Diagnose } from './diagnose.js'
 import type { Inspect, MatchState, MovedJob, WorkerInfo } from './views.js'
 
-export type { QueueLimits, RateLimit } from '../core/limits.js'
+export type { DepthLimit, Full, QueueLimits, RateLimit } from '../core/limits.js'
 export type { QueueOrder } from '../core/priority.js'
 export type {
   AccessFacts,
@@ -35,6 +35,7 @@ export type {
   WaitingKind,
 } from './diagnose.js'
 export type {
+  CapacityFacts,
   Count,
   DeadGroup,
   DeadGroups,
@@ -71,13 +72,17 @@ export interface NewJob {
   idempotency?: { key: string; payloadHash: string; retentionMs: number }
 }
 
-/** Per job, in input order. `duplicate` names the first job of the key; `busy`: the key is in an open transaction. */
+/**
+ * Per job, in input order. `duplicate` names the first job of the key; `busy`: the key is in an open transaction; `full`: so
+ * many wait already as the queue, or the kind in it, may have. A call that fits in part is stored in part, from its first job on.
+ */
 export type EnqueueOutcome =
   | { status: 'created' }
   | { status: 'duplicate'; id: string }
   | { status: 'mismatch'; id: string }
   | { status: 'busy' }
   | { status: 'draining' }
+  | ({ status: 'full' } & Full)
   | { status: 'refused'; code: 'DUPLICATE_ID' | 'STORE_REJECTED'; cause: unknown }
 
 /** How a call of `enqueue` differs from the usual. */
@@ -355,7 +360,8 @@ export interface Control {
   order(queue: string, order: QueueOrder): Promise<void>
   /**
    * Sets the limits that are given and leaves the others. From then on claims keep to them: what is held beyond a lower
-   * one goes on, and nothing is claimed until it has ended. A changed rate begins with a full bucket.
+   * one goes on, and nothing is claimed until it has ended. A changed rate begins with a full bucket. What waits beyond a
+   * lower depth stays, and enqueues are refused until it has drained.
    */
   limit(queue: string, limits: Partial<QueueLimits>): Promise<void>
 }

@@ -2,6 +2,7 @@
  * What there is to see of jobs, queues and workers: the `inspect` facet of the port, and what its answers are made of.
  * Part of storage.ts, which passes all of it on.
  */
+import type { Drained } from '../core/capacity.js'
 import type { DeadReason, ErrorRecord, JobHistory, JobSpec, JobState, Json } from '../core/job.js'
 import type { JobFacts } from '../core/job-facts.js'
 import type { QueueLimits } from '../core/limits.js'
@@ -20,6 +21,8 @@ export interface WorkerInfo {
   name: string
   queues: string[]
   concurrency: number
+  /** Slots taken, of `concurrency`; absent of older versions. */
+  busy?: number
   /** A worker whose beats stop for so long is written off. */
   leaseMs: number
   beatMs: number
@@ -142,6 +145,24 @@ export interface QueueView {
   limits: QueueLimits
 }
 
+/** What a queue has to do, and who does it. Bounded: no more is counted than 10,000 jobs that are ready, and as many others. */
+export interface CapacityFacts {
+  /** Workers whose beats come in time, and that serve the queue. */
+  workers: number
+  /** Of all of them, also where they serve other queues. */
+  slots: number
+  /** Slots taken, as the last beats tell; of workers that do not tell, the jobs they hold. */
+  busy: number
+  paused: boolean
+  ready: Count
+  /** All that waits: ready, delayed and retrying. */
+  depth: Count
+  drained: Drained
+  /** How long those ran on average; null where there are none, or their records do not say. */
+  ranMs: number | null
+  limits: QueueLimits
+}
+
 /** `exact: false`: at least so many were there and the rest is the store's estimate. */
 export interface Count {
   count: number
@@ -186,4 +207,6 @@ export interface Inspect {
    */
   facts(id: string): Promise<JobFacts | null>
   workers(): Promise<WorkerView[]>
+  /** Of a queue that nobody has seen, zeros; it is not made by asking. For producers, too: it tells numbers and nothing else. */
+  capacity(queue: string): Promise<CapacityFacts>
 }

@@ -24,6 +24,8 @@ export interface HeartbeatParts {
   readonly holdings: Holdings
   readonly identity: Identity
   readonly info: WorkerInfo
+  /** Slots taken now. */
+  readonly busy: () => number
   /** Beats of the present identity that were answered `ok`. */
   readonly onAnswer: (answer: BeatAnswer) => void
   /** The store has written the present identity off. */
@@ -84,9 +86,9 @@ export class Heartbeat {
   }
 
   private snapshot(): Snapshot {
-    const { env, identity, holdings, info } = this.parts
+    const { env, identity, holdings, info, busy } = this.parts
     const takenAt = env.monotonic()
-    return { ...identity, ...holdings.named(takenAt), info, takenAt }
+    return { ...identity, ...holdings.named(takenAt), info: { ...info, busy: busy() }, takenAt }
   }
 
   private told(told: Told): void {

@@ -77,7 +77,8 @@ export class Session {
     const { endings } = this
     const info = infoOf(settings, [...handlers.keys()], storage)
     const onGone = (): void => this.onGone()
-    this.heartbeat = new Heartbeat({ ...shared, info, onGone, onAnswer: (answer) => this.onBeat(answer) })
+    const busy = (): number => this.executor.busy
+    this.heartbeat = new Heartbeat({ ...shared, info, busy, onGone, onAnswer: (answer) => this.onBeat(answer) })
     const { heartbeat } = this
     this.executor = new Executor({
       ...shared,

@@ -1,6 +1,7 @@
 /** Queues emptied in two ways: drained, with new jobs refused, and purged. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { connect } from '../../src/connect.js'
 import { type CliStore, cliStore, handlerModule, run, scratchFolder, start } from './command.js'
 
 let store: CliStore
@@ -41,6 +42,29 @@ test('a queue that nobody knows is neither made nor emptied', async () => {
   }
   const { queues } = await store.json<{ queues: { queue: string }[] }>('queues', 'list')
   assert.ok(!queues.some(({ queue }) => queue === 'purgde'))
+})
+
+test('a full queue refuses, and says how many wait and when to try again', async () => {
+  const queue = await connect(store.env.LEASEHOLD_URL!, { schema: store.env.LEASEHOLD_SCHEMA! })
+  try {
+    await queue.limit('full', { depth: 3 })
+  } finally {
+    await queue.close()
+  }
+  const lines = await run(['enqueue', 'k', '--stdin-lines', '--queue', 'full'], {
+    env: store.env,
+    input: '1\n2\n3\n4\n',
+  })
+  assert.deepEqual([lines.code, lines.stdout], [1, '3 created, 1 refused\n'])
+  const told = /queue "full" is full: 3 jobs wait, 3 may; try again in 1s \(QUEUE_FULL\)/
+  assert.match(lines.stderr, told)
+  const single = await store.run('enqueue', 'k', '5', '--queue', 'full')
+  assert.equal(single.code, 1)
+  assert.match(single.stderr, told)
+  assert.match(single.stderr, /fix: +let workers drain the queue, or raise its limit/)
+  const { stdout } = await store.run('enqueue', 'k', '5', '--queue', 'full', '--json')
+  const { error } = JSON.parse(stdout)
+  assert.deepEqual([error.code, error.depth, error.limit, error.retryAfterMs], ['QUEUE_FULL', 3, 3, 1_000])
 })
 
 test('drain waits until a queue is empty, and says that it goes on refusing', async (t) => {

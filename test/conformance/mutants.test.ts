@@ -8,6 +8,7 @@ import type { MemoryOptions } from '../../src/storage/memory/index.js'
 import { CASES, memoryFactory, runCase } from '../../src/testing/index.js'
 import { Broken } from './mutant.js'
 import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
+import { MUTANTS_OF_DEPTH } from './mutants-of-depth.js'
 import { MUTANTS_OF_FACTS } from './mutants-of-facts.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
 import { MUTANTS_OF_LIMITS } from './mutants-of-limits.js'
@@ -20,6 +21,7 @@ for (const mutant of [
   ...MUTANTS_OF_KEEPING,
   ...MUTANTS_OF_DEAD,
   ...MUTANTS_OF_LIMITS,
+  ...MUTANTS_OF_DEPTH,
   ...MUTANTS_OF_FACTS,
 ]) {
   class Spoilt extends Broken {

@@ -134,6 +134,22 @@ test('enqueue, with keys and without', async () => {
   assertProbes(await plansOf(() => storage.enqueue([keyed(), keyed()])), 200)
 })
 
+test('a full queue is counted to its limit and no further, plain and with kinds', async () => {
+  const keyed = () => newJob({ idempotency: { key: `k${Math.random()}`, payloadHash: 'h', retentionMs: 1_000 } })
+  try {
+    for (const kinds of [{}, { kind: 40 }] as Record<string, number>[]) {
+      await storage.control.limit('queue', { depth: { limit: 50, kinds } })
+      for (const enqueue of [
+        () => storage.enqueue([newJob(), newJob({ priority: 9 })]),
+        () => storage.enqueue([keyed()]),
+      ])
+        assertProbes(await plansOf(async () => assert.equal((await enqueue())[0]!.status, 'full')), 250)
+    }
+  } finally {
+    await storage.control.limit('queue', { depth: null })
+  }
+})
+
 test('promote and expire take the earliest', async () => {
   assertProbes(await plansOf(() => storage.upkeep.promote(20)), 400)
   assertProbes(await plansOf(() => storage.upkeep.expire(20)), 200)

@@ -38,7 +38,7 @@ const RETENTION = { completedMs: MONTH_MS, deadMs: MONTH_MS, limit: 100 }
 const FOUND = { limit: 10 }
 
 const ENQUEUE: Walk<Own> = {
-  enqueue: async ({ store }) => {
+  enqueue: async ({ store, owner }) => {
     const idempotency = { key: realEnv.id(), payloadHash: 'h', retentionMs: 1_000 }
     const spec = { ...newJob().spec, expiresInMs: 60_000 }
     const jobs = [
@@ -54,6 +54,15 @@ const ENQUEUE: Walk<Own> = {
     const again = newJob({ idempotency })
     assert.deepEqual(await store.enqueue([again]), [{ status: 'duplicate', id: jobs[1]!.id }])
     await store.enqueue([newJob({ queue: realEnv.id(), priority: 9 })])
+    const queue = realEnv.id()
+    await owner.control.limit(queue, { depth: { limit: 1, kinds: { kind: 1 } } })
+    const bounded = [newJob({ queue }), newJob({ queue })]
+    const keyed = newJob({ queue, idempotency: { ...idempotency, key: queue } })
+    const outcomes = [...(await store.enqueue(bounded)), ...(await store.enqueue([keyed]))]
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['created', 'full', 'full'],
+    )
   },
   claim: async ({ store, owner }) => {
     await waiting(owner)
@@ -129,7 +138,10 @@ const CONTROL: Walk<Control> = {
   refuse: ({ store }) => store.control.refuse('steered'),
   resume: ({ store }) => store.control.resume('steered'),
   order: ({ store }) => store.control.order('steered', 'strict'),
-  limit: ({ store }) => store.control.limit('steered', { concurrency: 3, rate: { limit: 1, perMs: 1_000, burst: 1 } }),
+  limit: ({ store }) => {
+    const rate = { limit: 1, perMs: 1_000, burst: 1 }
+    return store.control.limit('steered', { concurrency: 3, rate, depth: { limit: 9, kinds: {} } })
+  },
   purge: async ({ store, owner }) => {
     await owner.enqueue([newJob({ queue: 'purged' }), newJob({ queue: 'purged', due: { delayMs: 60_000 } })])
     assert.equal((await store.control.purge('purged', 10)).deleted, 2)
@@ -153,6 +165,10 @@ const INSPECT: Walk<Inspect> = {
   queues: ({ store }) => store.inspect.queues(),
   counts: ({ store }) => store.inspect.counts('queue'),
   workers: ({ store }) => store.inspect.workers(),
+  capacity: async ({ store, owner }) => {
+    await waiting(owner)
+    assert.ok((await store.inspect.capacity('queue')).ready.count > 0)
+  },
 }
 
 const WAKE: Walk<Wake> = {

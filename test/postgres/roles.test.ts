@@ -13,7 +13,7 @@ const NAMES = ['owner', 'worker', 'producer', 'reader', 'waiter', 'nobody'] as c
 const MAY: Readonly<Record<string, (operation: string) => boolean>> = {
   owner: () => true,
   worker: () => true,
-  producer: (operation) => FREE.has(operation) || operation === 'enqueue',
+  producer: (operation) => FREE.has(operation) || operation === 'enqueue' || operation === 'inspect.capacity',
   reader: (operation) => FREE.has(operation) || /^(inspect|diagnose)\./.test(operation),
   // A producer that waits for results.
   waiter: (operation) => MAY.producer!(operation) || MAY.reader!(operation),

@@ -1,9 +1,11 @@
 /** How jobs come in. Called by MemoryStorage. */
 import { QueueError } from '../../core/errors.js'
+import { type Full, retryAfterMs } from '../../core/limits.js'
 import type { EnqueueOptions, EnqueueOutcome, NewJob } from '../storage.js'
 import { copyOfSpec } from './copy.js'
 import type { JobRow } from './jobs.js'
 import type { KeyRow } from './keys.js'
+import { drained } from './pace.js'
 import type { MemoryState } from './state.js'
 
 export function enqueue(state: MemoryState, jobs: readonly NewJob[], options: EnqueueOptions): EnqueueOutcome[] {
@@ -15,7 +17,7 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], options: En
 
 /**
  * After what no store could take the key comes first, then a known id: a call that is sent again after a lost answer has to hear of the job that it
- * made, also when the queue is being drained meanwhile.
+ * made, also when the queue is being drained, or has become full, meanwhile.
  */
 function enqueueOne(state: MemoryState, job: NewJob, now: number): EnqueueOutcome {
   const { idempotency } = job
@@ -28,8 +30,22 @@ function enqueueOne(state: MemoryState, job: NewJob, now: number): EnqueueOutcom
   if (state.jobs.get(job.id) !== undefined)
     return { status: 'refused', code: 'DUPLICATE_ID', cause: new Error(`a job with the id ${job.id} exists`) }
   if (state.queues.get(job.queue).draining) return { status: 'draining' }
+  const full = fullOf(state, job, now)
+  if (full !== undefined) return { status: 'full', ...full }
   store(state, job, now)
   return { status: 'created' }
+}
+
+/** The limit of the whole queue first, then that of the kind. */
+function fullOf(state: MemoryState, { queue, kind }: NewJob, now: number): Full | undefined {
+  const { depth: limits } = state.queues.get(queue).limits
+  if (limits === null) return undefined
+  const scopes = [
+    { scope: 'queue', depth: state.jobs.waiting(queue), limit: limits.limit },
+    { scope: 'kind', depth: state.jobs.waiting(queue, kind), limit: limits.kinds[kind] ?? Infinity },
+  ] as const
+  const reached = scopes.find(({ depth, limit }) => depth >= limit)
+  return reached && { ...reached, retryAfterMs: retryAfterMs(reached, drained(state, queue, now)) }
 }
 
 function store(state: MemoryState, job: NewJob, now: number): void {

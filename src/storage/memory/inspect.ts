@@ -7,6 +7,7 @@ import { factsOf } from './facts.js'
 import type { JobRow } from './jobs.js'
 import { openSlots } from './leases.js'
 import { cursorKey, deadGroups, match, matches } from './match.js'
+import { capacity } from './pace.js'
 import type { MemoryState } from './state.js'
 import { mainSeenAt } from './workers.js'
 
@@ -20,6 +21,7 @@ export function inspectOf(state: MemoryState): Inspect {
     counts: async (queue) => counts(state, queue),
     facts: async (id) => facts(state, state.jobs.get(id)),
     workers: async () => workers(state),
+    capacity: async (queue) => capacity(state, queue),
   }
 }
 

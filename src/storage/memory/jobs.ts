@@ -69,6 +69,7 @@ export class JobTable {
   private readonly byId = new Map<string, JobRow>()
   private readonly states = new Map(JOB_STATES.map((state) => [state, new SortedList<JobRow>(naturalKey)]))
   private readonly countsByQueue = new Map<string, Record<JobState, number>>()
+  private readonly countsByKind = new Map<string, Record<JobState, number>>()
   private positions = 0
   private nths = 0
 
@@ -88,6 +89,13 @@ export class JobTable {
 
   counts(queue: string): Readonly<Record<JobState, number>> {
     return this.countsByQueue.get(queue) ?? noCounts()
+  }
+
+  /** Jobs of a queue, or of one kind in it, that wait. */
+  waiting(queue: string, kind?: string): number {
+    const { ready, delayed, retrying } =
+      kind === undefined ? this.counts(queue) : (this.countsByKind.get(`${queue} ${kind}`) ?? noCounts())
+    return ready + delayed + retrying
   }
 
   /** A new job; it is ready when it is due, else delayed. */
@@ -198,6 +206,7 @@ export class JobTable {
 
   private count(job: JobRow, by: 1 | -1): void {
     entryOf(this.countsByQueue, job.queue, noCounts)[job.state] += by
+    entryOf(this.countsByKind, `${job.queue} ${job.kind}`, noCounts)[job.state] += by
   }
 }
 

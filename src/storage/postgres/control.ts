@@ -111,7 +111,7 @@ export class PostgresControl implements Control {
 
   async limit(queue: string, limits: Partial<QueueLimits>): Promise<void> {
     const id = await this.queues.id(queue)
-    const { concurrency, rate } = limits
+    const { concurrency, rate, depth } = limits
     await this.database.ask(limitStatement(this.schema), [
       id,
       concurrency !== undefined,
@@ -120,6 +120,9 @@ export class PostgresControl implements Control {
       rate?.limit ?? null,
       rate ? microseconds(rate.perMs) : null,
       rate?.burst ?? null,
+      depth !== undefined,
+      depth?.limit ?? null,
+      depth ? JSON.stringify(depth.kinds) : null,
     ])
     // What was held back may go on.
     await this.tell(id)
@@ -178,18 +181,22 @@ export class PostgresControl implements Control {
   }
 }
 
-/** What is not given stays; a changed rate begins with a full bucket. */
+/** What is not given stays; a changed rate begins with a full bucket. The queue says whether enqueues have to count. */
 function limitStatement(schema: string): Statement {
   return {
     name: 'lh_limit',
-    text: `insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst)
-      values ($1, $3::int, $5::int, $6::bigint, $7::int)
+    text: `with limited as (insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds)
+      values ($1::int, $3::int, $5::int, $6::bigint, $7::int, $9::int, $10::json)
       on conflict (queue) do update set
         concurrency = case when $2::boolean then excluded.concurrency else x.concurrency end,
         rate_count = case when $4::boolean then excluded.rate_count else x.rate_count end,
         rate_us = case when $4::boolean then excluded.rate_us else x.rate_us end,
         rate_burst = case when $4::boolean then excluded.rate_burst else x.rate_burst end,
-        rate_taken = case when $4::boolean then 0 else x.rate_taken end`,
+        rate_taken = case when $4::boolean then 0 else x.rate_taken end,
+        depth = case when $8::boolean then excluded.depth else x.depth end,
+        depth_kinds = case when $8::boolean then excluded.depth_kinds else x.depth_kinds end
+      returning queue, depth is not null as bounded)
+    update ${schema}.queue q set bounded = l.bounded from limited l where q.id = l.queue and q.bounded <> l.bounded`,
   }
 }
 

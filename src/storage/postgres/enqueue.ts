@@ -1,6 +1,7 @@
 /** Puts jobs into their places: plain ones in one cheap statement, the others in one that knows everything. Called by the client through the port. */
 import { QueueError } from '../../core/errors.js'
-import type { EnqueueOptions, EnqueueOutcome, NewJob } from '../storage.js'
+import { retryAfterMs } from '../../core/limits.js'
+import type { EnqueueOptions, EnqueueOutcome, Full, NewJob } from '../storage.js'
 import { laneOf, microseconds, plainArray, queueOfLane, specText, textArray } from './codec.js'
 import type { Database, Row, Statement } from './database.js'
 import { failureKind, isTemporary, queueError, sqlState } from './failures.js'
@@ -25,6 +26,7 @@ interface Placed {
 type Runner = (statement: Statement, values: unknown[]) => Promise<Row[]>
 
 const CREATED: EnqueueOutcome = Object.freeze({ status: 'created' })
+const DRAINING: EnqueueOutcome = Object.freeze({ status: 'draining' })
 
 export class Enqueue {
   private readonly ready: Statement
@@ -36,12 +38,12 @@ export class Enqueue {
     schema: string,
   ) {
     this.ready = {
-      name: 'lh_enqueue_ready',
-      text: `select ${schema}.enqueue_ready($1::uuid[], $2::json, $3::int[], $4::int[], $5::text[], $6::json[], $7::int[], $8) as draining`,
+      name: 'lh_enqueue_plain',
+      text: `select ${schema}.enqueue_plain($1::uuid[], $2::json, $3::int[], $4::int[], $5::text[], $6::json[], $7::int[], $8) as refused`,
     }
     this.mixed = {
-      name: 'lh_enqueue_mixed',
-      text: `select status, first from ${schema}.enqueue_mixed($1::uuid[], $2::int[], $3::text[], $4::json[], $5::json[],
+      name: 'lh_enqueue_any',
+      text: `select status, first, bound from ${schema}.enqueue_any($1::uuid[], $2::int[], $3::text[], $4::json[], $5::json[],
         $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::bigint[], $12::boolean[], $13)`,
     }
   }
@@ -68,7 +70,7 @@ export class Enqueue {
   private async placed(jobs: readonly NewJob[]): Promise<{ plain: Placed[]; mixed: Placed[] }> {
     const plain: Placed[] = []
     const mixed: Placed[] = []
-    /** The order of the call holds inside of a lane, so the jobs of a lane go by one statement. */
+    /** The order of the call holds inside of a lane, and for who fits into a queue: its jobs go by one statement. */
     const shared = new Set<number>()
     for (let index = 0; index < jobs.length; index++) {
       const job = jobs[index]!
@@ -77,12 +79,15 @@ export class Enqueue {
       if (isPlain(job)) plain.push(placed)
       else {
         mixed.push(placed)
-        shared.add(placed.lane)
+        shared.add(id)
       }
     }
     if (plain.length === 0 || mixed.length === 0) return { plain, mixed }
-    const together = [...mixed, ...plain.filter(({ lane }) => shared.has(lane))]
-    return { plain: plain.filter(({ lane }) => !shared.has(lane)), mixed: together.sort((a, b) => a.index - b.index) }
+    const together = [...mixed, ...plain.filter(({ lane }) => shared.has(queueOfLane(lane)))]
+    return {
+      plain: plain.filter(({ lane }) => !shared.has(queueOfLane(lane))),
+      mixed: together.sort((a, b) => a.index - b.index),
+    }
   }
 
   private async ensured(job: NewJob): Promise<number> {
@@ -139,9 +144,15 @@ export class Enqueue {
       one ? null : plainArray(ordered.map((placed) => placed.index)),
       always,
     ])
-    const draining = row!.draining as number[] | null
-    if (draining === null) return part.map(() => CREATED)
-    return part.map((placed) => (draining.includes(queueOfLane(placed.lane)) ? { status: 'draining' } : CREATED))
+    const refused = row!.refused as WireRefused | null
+    if (refused === null) return part.map(() => CREATED)
+    // Answers are in the order of `part`, the store's ordinals in that of the groups.
+    const full = new Map(refused.full?.map((bound) => [ordered[bound.o - 1], bound]))
+    return part.map((placed) => {
+      if (refused.draining?.includes(queueOfLane(placed.lane))) return DRAINING
+      const bound = full.get(placed)
+      return bound === undefined ? CREATED : fullOutcome(bound)
+    })
   }
 
   private async runMixed(part: Placed[], run: Runner, always: boolean): Promise<EnqueueOutcome[]> {
@@ -168,7 +179,28 @@ export class Enqueue {
   }
 }
 
+/** What `overflow` says of an item. */
+interface WireBound {
+  o: number
+  scope: Full['scope']
+  most: number
+  depth: number
+  ended: number
+  since_us: number
+}
+
+interface WireRefused {
+  draining?: number[] | null
+  full?: WireBound[] | null
+}
+
+function fullOutcome({ scope, most: limit, depth, ended: count, since_us: sinceUs }: WireBound): EnqueueOutcome {
+  const retry = retryAfterMs({ depth, limit }, { count, sinceMs: sinceUs / 1_000 })
+  return { status: 'full', scope, depth, limit, retryAfterMs: retry }
+}
+
 function outcomeOf(row: Row): EnqueueOutcome {
+  if (row.status === 'full') return fullOutcome(row.bound as WireBound)
   if (row.status === 'known') return { status: 'refused', code: 'DUPLICATE_ID', cause: undefined }
   return { status: row.status, ...(row.first ? { id: row.first } : {}) } as EnqueueOutcome
 }

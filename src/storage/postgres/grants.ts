@@ -9,7 +9,7 @@ import type { SchemaPlan } from './schema-plan.js'
 
 /**
  * `worker`: runs jobs, enqueues, and does what operators do. `producer`: enqueues, and can read nothing of what others have
- * enqueued. `reader`: looks, as a dashboard does.
+ * enqueued, but how many wait. `reader`: looks, as a dashboard does.
  */
 export type SchemaRole = 'worker' | 'producer' | 'reader'
 
@@ -32,7 +32,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   producer: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, 'idle'])}`,
     // Queues and levels are made where they are missing; whether one is paused is none of its business.
-    `select (id, name, levels, draining), insert, update (levels) on ${named(quoted, ['queue'])}`,
+    `select (id, name, levels, draining, bounded), insert, update (levels) on ${named(quoted, ['queue'])}`,
     `insert on ${named(quoted, ['ready', 'delayed', 'expiry'])}`,
     `select, insert, delete on ${named(quoted, ['idempotency'])}`,
     // Whether an id is known, and whether the job of a key has ended.
@@ -42,7 +42,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   ],
   reader: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, ...VIEWS, ...JOBS, ...BESIDE])}`,
-    `execute on function ${named(quoted, ['clock', 'instant'])}`,
+    `execute on function ${named(quoted, ['clock', 'instant', 'capacity_of'])}`,
   ],
 }
 
@@ -53,6 +53,10 @@ const ENQUEUE_FUNCTIONS = [
   'hint',
   'enqueue_ready',
   'enqueue_mixed',
+  'enqueue_plain',
+  'enqueue_any',
+  'overflow',
+  'capacity_of',
   'is_known',
   'is_leased',
   'free_expired_keys',

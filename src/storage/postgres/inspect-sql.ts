@@ -10,6 +10,7 @@ export interface InspectStatements {
   queues: Statement
   counts: Statement
   workers: Statement
+  capacity: Statement
 }
 
 export function inspectStatements(schema: string): InspectStatements {
@@ -27,9 +28,10 @@ export function inspectStatements(schema: string): InspectStatements {
     list: listStatements(schema),
     queues: {
       name: 'lh_list_queues',
-      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst
+      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds
         from ${schema}.queue q left join ${schema}.queue_limit x on x.queue = q.id order by q.name`,
     },
+    capacity: { name: 'lh_capacity', text: `select * from ${schema}.capacity_of($1)` },
     counts: { name: 'lh_counts', text: countsText(schema) },
     workers: {
       name: 'lh_workers',

@@ -13,6 +13,7 @@ import {
 } from '../../core/job.js'
 import type { JobFacts } from '../../core/job-facts.js'
 import type {
+  CapacityFacts,
   Count,
   DeadGroup,
   DeadGroups,
@@ -160,6 +161,23 @@ export class PostgresInspect implements Inspect {
     }))
   }
 
+  async capacity(queue: string): Promise<CapacityFacts> {
+    const [row] = await this.database.ask(this.sql.capacity, [queue])
+    const { workers, slots, busy, ready, later, ended, since_us: sinceUs } = row as Record<string, number>
+    const exact = row!.exact as boolean
+    return {
+      workers: workers!,
+      slots: slots!,
+      busy: busy!,
+      paused: row!.paused as boolean,
+      ready: { count: ready!, exact },
+      depth: { count: ready! + later!, exact },
+      drained: { count: ended!, sinceMs: sinceUs! / 1_000 },
+      ranMs: row!.ran_ms as number | null,
+      limits: limitsOf(row!),
+    }
+  }
+
   private async nowMs(): Promise<number> {
     const [row] = await this.database.ask(
       { name: 'lh_clock', text: `select ${this.schema}.clock()::float8 as now_us` },
@@ -210,10 +228,11 @@ const EXACT_MAX: Record<JobState, number> = {
 type WireMatch = [id: string, kind: string, queue: number, reason: DeadReason | null, cursor: string[]]
 
 function limitsOf(row: Row): QueueLimits {
-  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst } = row
+  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst, depth, depth_kinds: kinds } = row
   return {
     concurrency: concurrency as number | null,
     rate: limit === null ? null : { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number },
+    depth: depth === null ? null : { limit: depth as number, kinds: kinds as Record<string, number> },
   }
 }
 

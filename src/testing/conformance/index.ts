@@ -4,10 +4,12 @@
  */
 import { type ConformanceCase, lacking } from './case.js'
 import { BEATS } from './cases/beat.js'
+import { CAPACITY_CASES } from './cases/capacity.js'
 import { CLAIMS } from './cases/claim.js'
 import { CONTROL } from './cases/control.js'
 import { CRASHES } from './cases/crash.js'
 import { DEAD_LETTERS } from './cases/dead-letters.js'
+import { DEPTH_CASES } from './cases/depth.js'
 import { ENQUEUE } from './cases/enqueue.js'
 import { FACTS } from './cases/facts.js'
 import { INSPECTION } from './cases/inspect.js'
@@ -37,6 +39,8 @@ export const CASES: readonly ConformanceCase[] = [
   ...CLAIMS,
   ...ORDER,
   ...LIMIT_CASES,
+  ...DEPTH_CASES,
+  ...CAPACITY_CASES,
   ...BEATS,
   ...SETTLEMENTS,
   ...TAKE_OVERS,

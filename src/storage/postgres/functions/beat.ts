@@ -25,7 +25,7 @@ begin
   else
     -- A repeat is a sign of life like any other; only what it says of leases and requests was heard before.
     update :schema.worker w set n = p_n, known = greatest(w.known, p_known), seen = v_now, main_seen = v_now - p_main_lag, started = p_started,
-        lease_us = p_lease, beat_us = p_beat,
+        lease_us = p_lease, beat_us = p_beat, info = p_info,
         -- A gap of two beats, or a clock that stepped back, and the worker has seen nothing of the others for a while:
         -- it must not judge them yet.
         steady_since = case when v_now - w.seen > 2 * w.beat_us or v_now < w.seen then v_now else w.steady_since end

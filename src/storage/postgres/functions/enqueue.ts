@@ -3,31 +3,45 @@
 export const ENQUEUE = `
 -- New jobs that may start now and have no key, in groups of one lane, kind and spec. p_payloads is one JSON array for
 -- each group, in an array: elements keep their own text, and nobody had to quote them; where p_sizes is null there is one
--- group, and p_payloads is its array. Answers the queues that are
--- being drained; their jobs were not stored. p_order: places in the call, where groups took the jobs out of order.
-create or replace function :schema.enqueue_ready(p_ids uuid[], p_payloads json, p_sizes int[], p_lanes int[], p_kinds text[], p_specs json[], p_order int[], p_always boolean)
-returns int[] language plpgsql as $$
+-- group, and p_payloads is its array. p_order: places in the call, where groups took the jobs out of order. Null when all were
+-- stored, else what was not: "draining", the queues that are being drained, and "full", what overflow() says of each item.
+create or replace function :schema.enqueue_plain(p_ids uuid[], p_payloads json, p_sizes int[], p_lanes int[], p_kinds text[], p_specs json[], p_order int[], p_always boolean)
+returns json language plpgsql as $$
 declare
   v_now bigint := :schema.clock();
   v_queue record;
   v_draining int[];
+  v_bounded boolean;
+  v_full bigint[];          -- items that find no room; null: nobody has asked
+  v_bounds json;
   v_from int := 1;
   v_payloads json;
   g int := 0;
 begin
   if p_sizes is null then
     -- The form of single enqueues: one look at all there is to know of the queue.
-    select q.draining, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now) then q.name end as told
+    select q.draining, q.bounded, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now) then q.name end as told
       into v_queue from :schema.queue q where q.id = p_lanes[1] / 64;
-    if v_queue.draining then return array[p_lanes[1] / 64]; end if;
+    if v_queue.draining then return json_build_object('draining', array[p_lanes[1] / 64]); end if;
+    if v_queue.bounded then
+      select array_agg(x.o), json_agg(x) into v_full, v_bounds
+        from :schema.overflow(array_fill(p_lanes[1], array[cardinality(p_ids)]), array_fill(p_kinds[1], array[cardinality(p_ids)]), null, null, '{}') x;
+    end if;
     insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
     select p_lanes[1], octet_length(u.payload::text), v_now + u.o, u.id, p_kinds[1], u.payload, p_specs[1]
-      from rows from (unnest(p_ids), json_array_elements(p_payloads)) with ordinality u(id, payload, o);
+      from rows from (unnest(p_ids), json_array_elements(p_payloads)) with ordinality u(id, payload, o)
+     where v_full is null or u.o <> all(v_full);
     if v_queue.told is not null then perform pg_notify(':channel', v_queue.told); end if;
-    return null;
+    return case when v_full is not null then json_build_object('full', v_bounds) end;
   end if;
-  select array_agg(q.id) into v_draining from :schema.queue q
-   where q.draining and q.id in (select lane / 64 from unnest(p_lanes) lane);
+  select array_agg(q.id) filter (where q.draining), bool_or(q.bounded) into v_draining, v_bounded from :schema.queue q
+   where q.id in (select lane / 64 from unnest(p_lanes) lane);
+  if v_bounded then
+    select array_agg(x.o), json_agg(x) into v_full, v_bounds from (
+      select array_agg(p_lanes[s.g] order by s.g) as lanes, array_agg(p_kinds[s.g] order by s.g) as kinds
+        from (select g from generate_subscripts(p_sizes, 1) g, generate_series(1, p_sizes[g])) s) u,
+      :schema.overflow(u.lanes, u.kinds, null, p_order, '{}') x;
+  end if;
   for v_payloads in select value from json_array_elements(p_payloads) loop
     g := g + 1;
     if v_draining is null or p_lanes[g] / 64 <> all(v_draining) then
@@ -35,25 +49,29 @@ begin
       insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
       select p_lanes[g], octet_length(u.payload::text), v_now + case when p_order is null then v_from - 1 + u.o else p_order[v_from - 1 + u.o] end, u.id, p_kinds[g], u.payload, p_specs[g]
         from rows from (unnest(p_ids[v_from : v_from + p_sizes[g] - 1]), json_array_elements(v_payloads))
-        with ordinality u(id, payload, o);
+        with ordinality u(id, payload, o)
+       where v_full is null or v_from - 1 + u.o <> all(v_full);
     end if;
     v_from := v_from + p_sizes[g];
   end loop;
   perform :schema.hint(array(select distinct lane / 64 from unnest(p_lanes) lane), p_always);
-  return v_draining;
+  return case when v_draining is not null or v_full is not null then json_build_object('draining', v_draining, 'full', v_bounds) end;
 end $$;
 
 -- New jobs of any form: delayed, with a key, with an expiry. One answer each, in the order of the call:
 -- 'created', 'duplicate', 'mismatch' (with the first job's id), 'known' (somebody chose an id that a job has, in any
--- place) or 'draining'. A key that is being decided in
+-- place), 'draining' or 'full' (with what overflow() says of it). A key that is being decided in
 -- somebody's open transaction raises lock_not_available after a moment; the caller then halves its batch to find it.
-create or replace function :schema.enqueue_mixed(p_ids uuid[], p_lanes int[], p_kinds text[], p_payloads json[], p_specs json[],
+create or replace function :schema.enqueue_any(p_ids uuid[], p_lanes int[], p_kinds text[], p_payloads json[], p_specs json[],
   p_delays bigint[], p_ats bigint[], p_expires bigint[], p_keys text[], p_hashes text[], p_retentions bigint[], p_chosen boolean[], p_always boolean)
-returns table (status text, first uuid) language plpgsql set lock_timeout = '50ms' as $$
+returns table (status text, first uuid, bound json) language plpgsql set lock_timeout = '50ms' as $$
 #variable_conflict use_column
 declare
   v_now bigint := :schema.clock();
   v_draining int[];
+  v_bounded boolean;
+  v_full bigint[] := '{}'; -- items that find no room
+  v_bounds json[];
   v_new uuid[] := '{}';
   v_firsts uuid[];          -- of each item with a key: the job that has it
   v_hashes text[];
@@ -67,8 +85,8 @@ begin
   -- No stranger can decide anything about these: a lock that they wait for is the server's own (a table that grows, a
   -- vacuum that cuts it off), and soon over. The end of the function takes the setting back.
   if p_keys is null and p_chosen is null then perform set_config('lock_timeout', '10s', true); end if;
-  select coalesce(array_agg(q.id), '{}') into v_draining from :schema.queue q
-   where q.draining and q.id in (select lane / 64 from unnest(p_lanes) lane);
+  select coalesce(array_agg(q.id) filter (where q.draining), '{}'), bool_or(q.bounded) into v_draining, v_bounded from :schema.queue q
+   where q.id in (select lane / 64 from unnest(p_lanes) lane);
   if p_chosen is not null then
     -- Two callers with one id: the second one looks when the first has committed.
     perform pg_advisory_xact_lock(hashtextextended(':schema_text job ' || c.id, 0)) from (
@@ -77,23 +95,31 @@ begin
     v_repeats := array(select t.o from (select u.o, row_number() over (partition by u.id order by u.o) as nth
       from unnest(p_ids) with ordinality u(id, o)) t where t.nth > 1);
   end if;
+  if p_keys is not null then perform :schema.free_expired_keys(p_kinds, p_keys, v_now); end if;
+  if v_bounded then
+    -- What is not stored anyhow takes no room.
+    select coalesce(array_agg(x.o), '{}'), array_agg(row_to_json(x)) into v_full, v_bounds
+      from :schema.overflow(p_lanes, p_kinds, p_keys, null, array(
+        select u.o from unnest(p_ids, p_lanes, p_kinds, p_keys) with ordinality u(id, lane, kind, key, o)
+         where u.lane / 64 = any(v_draining) or u.id = any(v_known) or u.o = any(v_repeats)
+           or exists (select from :schema.idempotency i where i.kind = u.kind and i.key = u.key))) x;
+  end if;
   if p_keys is not null then
-    perform :schema.free_expired_keys(p_kinds, p_keys, v_now);
     for v_try in 1 .. 10 loop
       -- Sorted, so that two callers with the same keys meet at the same one first.
       with i as (insert into :schema.idempotency (kind, key, id, payload_hash, expires)
       select distinct on (u.kind, u.key) u.kind, u.key, u.id, u.hash, greatest(v_now, coalesce(u.at, v_now + u.delay)) + u.retention
         from unnest(p_ids, p_lanes, p_kinds, p_keys, p_hashes, p_retentions, p_delays, p_ats)
           with ordinality u(id, lane, kind, key, hash, retention, delay, at, o)
-       -- What is refused for its id takes no key along.
-       where u.key is not null and u.lane / 64 <> all(v_draining) and u.id <> all(v_known) and u.o <> all(v_repeats)
+       -- What is refused takes no key along.
+       where u.key is not null and u.lane / 64 <> all(v_draining) and u.id <> all(v_known) and u.o <> all(v_repeats) and u.o <> all(v_full)
        order by u.kind, u.key, u.o
       on conflict (kind, key) do nothing returning id)
       select v_new || coalesce(array_agg(i.id), '{}') into v_new from i;
       -- One look for all that follows. A key that was there a moment ago may have been freed since, by a discard, a purge
       -- or pruning: without another try its job would be stored, and its key not.
       select array_agg(i.id order by u.o), array_agg(i.payload_hash order by u.o),
-          bool_or(u.key is not null and i.id is null and u.lane / 64 <> all(v_draining) and u.id <> all(v_known) and u.o <> all(v_repeats))
+          bool_or(u.key is not null and i.id is null and u.lane / 64 <> all(v_draining) and u.id <> all(v_known) and u.o <> all(v_repeats) and u.o <> all(v_full))
         into v_firsts, v_hashes, v_freed
         from unnest(p_ids, p_kinds, p_keys, p_lanes) with ordinality u(id, kind, key, lane, o)
           left join :schema.idempotency i on i.kind = u.kind and i.key = u.key;
@@ -114,6 +140,7 @@ begin
       when u.first_id is not null and not u.is_new and not exists (select from u t where t.is_new and t.id = u.first_id and t.o > u.o) then case when u.first_hash = u.hash then 'duplicate' else 'mismatch' end
       when u.chosen and (u.id = any(v_known) or exists (select from u t where t.id = u.id and t.o < u.o)) then 'known'
       when u.lane / 64 = any(v_draining) then 'draining'
+      when u.o = any(v_full) then 'full'
       else 'created' end as verdict
     from u),
   r as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
@@ -123,7 +150,8 @@ begin
   e as (insert into :schema.expiry (at, id)
     -- Reckoned from what a give-back takes for its enqueue, so that it finds this entry.
     select v_now + v.o + v.expires, v.id from v where v.verdict = 'created' and v.expires is not null)
-  select v.verdict, case when v.verdict in ('duplicate', 'mismatch') then v.first_id end from v order by v.o;
+  select v.verdict, case when v.verdict in ('duplicate', 'mismatch') then v.first_id end,
+    case v.verdict when 'full' then v_bounds[array_position(v_full, v.o)] end from v order by v.o;
   perform :schema.hint(array(select distinct u.lane / 64 from unnest(p_lanes, p_delays, p_ats) u(lane, delay, at)
     -- A worker that knows of no due time looks for one each 20 s.
     where coalesce(u.at, v_now + u.delay) <= v_now + 20000000), p_always);

@@ -9,6 +9,7 @@ import { CLAIM } from './claim.js'
 import { CLOCK } from './clock.js'
 import { CONTROL } from './control.js'
 import { DAYS } from './days.js'
+import { DEPTH } from './depth.js'
 import { ENQUEUE } from './enqueue.js'
 import { HISTORY } from './history.js'
 import { LEASE } from './lease.js'
@@ -25,6 +26,7 @@ export const FUNCTIONS: string = [
   QUEUES,
   DAYS,
   HISTORY,
+  DEPTH,
   ENQUEUE,
   LEASE,
   LIMITS,

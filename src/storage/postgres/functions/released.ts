@@ -53,4 +53,26 @@ $$ select * from :schema.retry_in(p_ids, null) $$;
 
 create or replace function :schema.redrive(p_ids uuid[], p_force boolean) returns table (id uuid, kind text, queue int) language sql as
 $$ select * from :schema.redrive_before(p_ids, p_force, null) $$;
+
+-- Until 0.1.0 no queue could be full, and its clients could not be told: they hear that the store refuses it, and find what
+-- fits by halving their call.
+create or replace function :schema.enqueue_ready(p_ids uuid[], p_payloads json, p_sizes int[], p_lanes int[], p_kinds text[], p_specs json[], p_order int[], p_always boolean)
+returns int[] language plpgsql as $$
+declare
+  v_refused json := :schema.enqueue_plain(p_ids, p_payloads, p_sizes, p_lanes, p_kinds, p_specs, p_order, p_always);
+begin
+  if json_typeof(v_refused -> 'full') = 'array' then raise exception 'the queue is full'; end if;
+  return (select array_agg(x.value::int) from json_array_elements_text(nullif((v_refused -> 'draining')::text, 'null')::json) x);
+end $$;
+
+create or replace function :schema.enqueue_mixed(p_ids uuid[], p_lanes int[], p_kinds text[], p_payloads json[], p_specs json[],
+  p_delays bigint[], p_ats bigint[], p_expires bigint[], p_keys text[], p_hashes text[], p_retentions bigint[], p_chosen boolean[], p_always boolean)
+returns table (status text, first uuid) language plpgsql as $$
+begin
+  for status, first in select x.status, x.first from :schema.enqueue_any(p_ids, p_lanes, p_kinds, p_payloads, p_specs,
+      p_delays, p_ats, p_expires, p_keys, p_hashes, p_retentions, p_chosen, p_always) x loop
+    if status = 'full' then raise exception 'the queue is full'; end if;
+    return next;
+  end loop;
+end $$;
 `
