@@ -40,6 +40,8 @@ export function normalClaim(claim: Claim, numberOf: NumberOf): unknown {
     nextDueMs: rounded(claim.nextDueMs),
     nowMs: rounded(claim.nowMs),
     paused: claim.paused.toSorted(),
+    limited: claim.limited.toSorted(),
+    nextTokenMs: rounded(claim.nextTokenMs),
   }
 }
 

@@ -68,6 +68,11 @@ export function retryAfterMs({ depth, limit }: Pick<Full, 'depth' | 'limit'>, dr
   return Math.round(Math.min(RETRY_AFTER_MS_MAX, Math.max(RETRY_AFTER_MS_MIN, ms)))
 }
 
+/** Setting the same rate again is no change: its bucket stays as full as it is. */
+export function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {
+  return one?.limit === other?.limit && one?.perMs === other?.perMs && one?.burst === other?.burst
+}
+
 /** A bucket's only state: the instant from which on the next token counts. Far in the past: it is full. */
 export interface Bucket {
   takenUntil: number

@@ -160,10 +160,14 @@ export interface Claim {
    * limits of its queue hold back is not.
    */
   more: boolean
-  /** Until the next delayed job of these queues is due, or a token lets the next one start; null when none is known. */
+  /** Until the next delayed job of these queues is due; null when none is known. */
   nextDueMs: number | null
   /** Those of the queues asked for that are paused. */
   paused: string[]
+  /** Those of the queues asked for that have jobs which could be taken, but for the limits of the queue. */
+  limited: string[]
+  /** Until the rate of one of them lets the next job start; null where none waits for that alone. */
+  nextTokenMs: number | null
   /** The store's clock at the claim, epoch milliseconds. */
   nowMs: number
 }

@@ -335,8 +335,9 @@ export class Fetcher {
   /** When to claim next: at once while there is more, else by hint or poll. */
   private plan(request: ClaimRequest, claim: Claim, got: number): void {
     const dueNow = claim.nextDueMs !== null && claim.nextDueMs <= 0 && this.parts.settings.upkeep
-    this.foundNothing = got === 0 && !claim.more && request.suspects && !this.polls.hinted && !dueNow
-    this.polls.answered(got, claim.more || this.alone !== undefined)
+    const nothing = got === 0 && !claim.more && claim.limited.length === 0
+    this.foundNothing = nothing && request.suspects && !this.polls.hinted && !dueNow
+    this.polls.answered(got, claim.more || this.alone !== undefined, claim.nextTokenMs)
     this.measure()
   }
 

@@ -5,6 +5,10 @@ import { FIRST_POLL_MS, FIRST_POLL_MS_WITH_HINTS, pollDelayMs } from '../core/po
 /** Without hints from the store polling alone finds new work. */
 export const POLL_MS_WITHOUT_HINTS = 1_000
 
+/** Claims for tokens come no faster; what comes in meanwhile is taken together. */
+const TOKEN_MS_MIN = 10
+const TOKEN_JITTER = 0.1
+
 export class Polls {
   /** Something may have come since the last claim was sent. */
   hinted = false
@@ -50,8 +54,11 @@ export class Polls {
     this.hinted = false
   }
 
-  /** A claim was answered: `more` when there may be more. If it got nothing all the same, others are at it: a moment later. */
-  answered(got: number, more: boolean): void {
+  /**
+   * A claim was answered: `more` when there may be more. If it got nothing all the same, others are at it: a moment later.
+   * `tokenMs`: until a rate lets the next job start.
+   */
+  answered(got: number, more: boolean, tokenMs: number | null = null): void {
     this.stop()
     if (got > 0 && this.polled) this.hintsWork = false
     this.polled = false
@@ -61,7 +68,11 @@ export class Polls {
     const maxMs = this.hintsWork ? this.pollMs : Math.min(this.pollMs, POLL_MS_WITHOUT_HINTS)
     // Where hints come a poll would mostly stand in their way.
     const minMs = this.hintsWork && !more ? FIRST_POLL_MS_WITH_HINTS : FIRST_POLL_MS
-    const waitMs = pollDelayMs(this.empties, minMs, maxMs, this.env.random())
+    const pollMs = pollDelayMs(this.empties, minMs, maxMs, this.env.random())
+    // Others wait for the same token: not all at one instant.
+    const forTokenMs =
+      tokenMs === null ? pollMs : Math.max(TOKEN_MS_MIN, tokenMs) * (1 + TOKEN_JITTER * this.env.random())
+    const waitMs = Math.min(pollMs, forTokenMs)
     this.timer = this.env.timer(waitMs, () => {
       this.drained = false
       // After a short wait the poll may just have been quicker than the hint.

@@ -112,6 +112,17 @@ export const MUTANTS_OF_LIMITS: Mutant[] = [
     },
   },
   {
+    name: 'a rate that is set again is full again',
+    caught: ['limits: a changed rate begins with a full bucket, and none lets all go'],
+    spoil(store) {
+      const limit = store.control.limit.bind(store.control)
+      store.control.limit = async (queue, limits) => {
+        await limit(queue, limits)
+        store.inside.queues.ensure(queue).starts = { takenUntil: Number.NEGATIVE_INFINITY }
+      }
+    },
+  },
+  {
     name: 'a limit that is set takes the others away',
     caught: ['limits: they are told with the queue, and those not given stay'],
     spoil(store) {

@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test'
 import type { Lease, Settlement } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
-import { until } from '../support/until.js'
 
 let store: Scratch
 before(async () => {
@@ -105,25 +104,21 @@ test('sixteen workers never hold more than the limits of two queues, whatever th
   }
 })
 
-test('a claim of a limited queue waits for another one of it, and for nothing else', async () => {
+test('a claim of a limited queue waits for nobody: it leaves the queue to the claim that is at it', async () => {
   const [full, other] = ['full', 'other']
   await store.storage.control.limit(full, { concurrency: 2 })
   await store.storage.enqueue([...Array.from({ length: 3 }, () => newJob({ queue: full })), newJob({ queue: other })])
-  const [worker, second] = [await TestWorker.registered(store.storage), await TestWorker.registered(store.storage)]
+  const worker = await TestWorker.registered(store.storage)
   const holder = await store.client()
   await holder.query('begin')
   await holder.query(`select * from ${store.quoted}.allowances(array[$1::int])`, [await idOf(full)])
-  const waiting = worker.claim({ queues: [{ queue: full, share: 9 }] })
-  await until('it waits', async () => {
-    const [row] = await store.sql(`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`)
-    return (row!.n as number) > 0
-  })
-  // Neither another queue, nor an enqueue, nor a settlement of it.
-  const { leases } = await second.claim({ queues: [{ queue: other, share: 9 }] })
-  assert.equal(leases.length, 1)
+  const queues = [full, other].map((queue) => ({ queue, share: 9 }))
+  const { leases, more } = await worker.claim({ queues })
+  assert.deepEqual([leases.flatMap(({ jobs }) => jobs.map(({ queue }) => queue)), more], [[other], true])
   assert.deepEqual(await store.storage.enqueue([newJob({ queue: full })]), [{ status: 'created' }])
+  assert.deepEqual(await store.storage.settle([completed(leases[0]!.fence)]), ['ok'])
   await holder.query('commit')
-  const taken = (await waiting).leases.flatMap(({ jobs }) => jobs)
+  const taken = (await worker.claim({ queues })).leases.flatMap(({ jobs }) => jobs)
   assert.equal(taken.length, 2)
 })
 

@@ -63,7 +63,17 @@ class EmptyCostStore {
       this.left -= jobs.length
       leases.push({ fence: ++this.fence, alone: false, jobs })
     }
-    return { status: 'ok', leases, settled, more: leases.length > 0, nextDueMs: null, paused: [], nowMs: 0 }
+    return {
+      status: 'ok',
+      leases,
+      settled,
+      more: leases.length > 0,
+      nextDueMs: null,
+      paused: [],
+      limited: [],
+      nextTokenMs: null,
+      nowMs: 0,
+    }
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {

@@ -20,7 +20,7 @@ export function claim(state: MemoryState, request: ClaimRequest): Claim {
   const paused = request.queues.map(({ queue }) => queue).filter((queue) => state.queues.get(queue).paused)
   const answer = { settled, paused, nowMs: now }
   // Who did not look says that there may be more.
-  const unseen = { more: true, nextDueMs: null }
+  const unseen = { more: true, nextDueMs: null, limited: [], nextTokenMs: null }
   if (worker === undefined) return { ...answer, ...unseen, status: 'gone', leases: [] }
   if (request.request <= worker.known || worker.taken.has(request.request))
     return { ...answer, ...unseen, status: 'ok', leases: leasesOf(state, request) }
@@ -28,10 +28,17 @@ export function claim(state: MemoryState, request: ClaimRequest): Claim {
   const leases = leasesOf(state, request)
   // One that found nothing may look again: nothing was written of it.
   if (leases.length > 0) worker.taken.add(request.request)
-  const dueMs = nextDueMs(state, now, queuesOf(request))
   // Whoever runs a suspect asks for nothing else meanwhile.
-  const tokenMs = leases.some(({ alone }) => alone) ? null : untilTokenMs(state, request, now)
-  return { ...answer, status: 'ok', leases, more, nextDueMs: soonest(dueMs, tokenMs) }
+  const limited = leases.some(({ alone }) => alone) ? [] : limitedOf(state, request, now)
+  return {
+    ...answer,
+    status: 'ok',
+    leases,
+    more,
+    nextDueMs: nextDueMs(state, now, queuesOf(request)),
+    limited,
+    nextTokenMs: untilTokenMs(state, limited, now),
+  }
 }
 
 /**
@@ -54,20 +61,23 @@ export function nextDueMs(state: MemoryState, now: number, queues?: readonly str
   return null
 }
 
-function soonest(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? (a ?? b) : Math.min(a, b)
+/** Queues that have jobs for the worker, and limits that let none of them go. */
+function limitedOf(state: MemoryState, request: ClaimRequest, now: number): string[] {
+  const { kinds } = request
+  const held = (queue: string): boolean =>
+    !state.queues.get(queue).paused &&
+    room(state, queue, now) === 0 &&
+    state.jobs.lanes.candidates(queue, kinds, 1).length > 0
+  return queuesOf(request).filter(held)
 }
 
-/** Until a job of these queues that only the rate of its queue holds back may start. */
-function untilTokenMs(state: MemoryState, { queues, kinds }: ClaimRequest, now: number): number | null {
-  let soonestMs: number | null = null
-  for (const { queue } of queues) {
-    const { paused, limits, starts } = state.queues.get(queue)
-    if (paused || limits.rate === null || permits(state, queue) === 0) continue
-    if (tokensAt(starts, limits.rate, now) > 0 || state.jobs.lanes.candidates(queue, kinds, 1).length === 0) continue
-    soonestMs = soonest(soonestMs, untilToken(starts, limits.rate, now))
-  }
-  return soonestMs
+/** Until a job that only the rate of its queue holds back may start. */
+function untilTokenMs(state: MemoryState, limited: readonly string[], now: number): number | null {
+  const waits = limited.flatMap((queue) => {
+    const { limits, starts } = state.queues.get(queue)
+    return limits.rate === null || permits(state, queue) === 0 ? [] : [untilToken(starts, limits.rate, now)]
+  })
+  return waits.length === 0 ? null : Math.min(...waits)
 }
 
 /** How many jobs the limits of a queue still let go. */

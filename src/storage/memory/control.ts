@@ -1,5 +1,6 @@
 /** What operators do to jobs and queues: the `control` facet. */
 import { emptyHistory } from '../../core/job.js'
+import { isSameRate } from '../../core/limits.js'
 import type {
   CancelAnswer,
   Control,
@@ -45,8 +46,8 @@ export function controlOf(state: MemoryState): Control {
     },
     limit: async (queue, limits) => {
       const row = state.queues.ensure(queue)
+      if (limits.rate !== undefined && !isSameRate(limits.rate, row.limits.rate)) row.starts = FULL
       row.limits = { ...row.limits, ...limits }
-      if (limits.rate !== undefined) row.starts = FULL
       state.hints.tell(queue)
     },
     purge: async (queue, limit) => purge(state, queue, limit),

@@ -35,7 +35,7 @@ export class ClaimOperation {
       name: 'lh_claim',
       // A server that was demoted would find nothing, and may say that a worker is gone that it does not know: asked to
       // write, it says what it is instead.
-      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8, limited,
+      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8, limited, next_token::float8,
         case when current_setting('transaction_read_only')::boolean then nextval('${schema.replaceAll("'", "''")}.fence') end from ${schema}.claim_jobs($1, $2, $3::int[], $4::int[], $5::bigint[], $6,
         $7::text[], $8::text[], $9, $10::int[], $11, $12::int[], $13::bigint[], $14, $15, $16, $17::bigint[], $18::int[], $19::int[], $20::boolean[],
         $21::bigint[], $22::bigint[], $23::bigint[], $24::text[], $25::json[], $26::json[])`,
@@ -48,7 +48,7 @@ export class ClaimOperation {
     const sweep = cursors.sweepDue()
     const first = await this.send(request, ids, sweep, request.finished ?? [])
     // Something may have committed behind the cursor, a caller's slow transaction for one: look once from the start.
-    const nothing = first.leases.length === 0 && !first.more && first.status === 'ok'
+    const nothing = first.leases.length === 0 && !first.more && first.limited.length === 0 && first.status === 'ok'
     const again = nothing && !sweep && cursors.sweepAllowed()
     if (!again) return first
     const second = await this.send(request, ids, true, [])
@@ -119,6 +119,8 @@ export class ClaimOperation {
       more,
       nextDueMs: row.next_due === null ? null : Math.max(0, (row.next_due as number) / 1_000),
       paused: paused.map((id) => this.queues.name(id)),
+      limited: limited.map((id) => this.queues.name(id)),
+      nextTokenMs: row.next_token === null ? null : Math.max(0, (row.next_token as number) / 1_000),
       nowMs: nowUs / 1_000,
     }
   }

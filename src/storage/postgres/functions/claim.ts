@@ -110,7 +110,7 @@ create or replace function :schema.claim_jobs(p_worker uuid, p_request bigint, p
   p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
   s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
   s_reasons text[], s_histories json[], s_results json[])
-returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint, limited int[]) language plpgsql
+returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint, limited int[], next_token bigint) language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_variable
 declare
@@ -135,8 +135,12 @@ declare
   v_held boolean := false;
   v_cut boolean := false;   -- a queue may have more than its share
   v_limited boolean;        -- a queue has limits
-  v_allowed record;
   v_room int[];             -- of each queue: what its limits still allow; null: all
+  v_permits int[];
+  v_tokens int[];
+  v_at bigint;              -- the instant of which that is so
+  v_beaten boolean := false; -- another claim was at the limits of a queue
+  v_marked int[];           -- queues for which this worker is marked as idle at a limit
 begin
   if current_setting('transaction_isolation') <> 'read committed' then perform :schema.must_be_read_committed(); end if;
   -- A claim that takes nothing shall write nothing, so the row is locked only when something is there to take; but
@@ -145,9 +149,9 @@ begin
   -- Few statements, each of which looks at many things: on a connection that was idle each one costs some 50 µs.
   select (select w.known from :schema.worker w where w.id = p_worker),
       exists (select from :schema.claim_request c where c.worker = p_worker and c.request = p_request),
-      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0
-    into v_known, v_repeat, paused, v_levels, v_orderings, v_marks, v_limited
-    from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id left join :schema.queue_limit x on x.queue = u.id
+      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0, coalesce(array_agg(i.queue) filter (where i.limited), '{}')
+    into v_known, v_repeat, paused, v_levels, v_orderings, v_marks, v_limited, v_marked
+    from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id left join :schema.queue_limit x on x.queue = u.id and (x.concurrency is not null or x.rate_count is not null)
       left join :schema.idle i on i.queue = q.id and i.worker = p_worker and i.until > :schema.clock() + p_idle_us / 2;
   status := case when v_known is null then 'gone' else 'ok' end;
   more := true;
@@ -172,11 +176,18 @@ begin
    where q.id <> all(paused);
 
   if v_limited and (v_suspects or v_some_lanes is not null) then
-    select * into v_allowed from :schema.allowances(p_queues);
-    v_room := array(select least(a.permits, a.tokens) from unnest(v_allowed.permits, v_allowed.tokens) with ordinality a(permits, tokens, o) order by a.o);
+    with a as materialized (select * from :schema.allowances(
+      case when v_suspects then p_queues else array(select distinct l.lane / 64 from unnest(v_some_lanes) l(lane)) end))
+    select array_agg(case when x.queue is not null then coalesce(least(a.permits, a.tokens), 0) end order by u.o), array_agg(a.permits order by u.o),
+        array_agg(a.tokens order by u.o), max(a.at_us), coalesce(bool_or(x.queue is not null and a.queue is null
+          and (v_suspects or exists (select from unnest(v_some_lanes) l(lane) where l.lane / 64 = u.id))), false)
+      into v_room, v_permits, v_tokens, v_at, v_beaten
+      from unnest(p_queues) with ordinality u(id, o)
+        left join :schema.queue_limit x on x.queue = u.id and (x.concurrency is not null or x.rate_count is not null)
+        left join a on a.queue = u.id;
   end if;
   if v_suspects then
-    leases := :schema.take_suspect_job(p_worker, p_request, now_us, case when v_room is null then p_queues
+    leases := :schema.take_suspect_job(p_worker, p_request, coalesce(v_at, now_us), case when v_room is null then p_queues
       else array(select u.id from unnest(p_queues, v_room) with ordinality u(id, room, o) where coalesce(u.room, 1) > 0 order by u.o) end, p_kinds);
     if leases is not null then return next; return; end if;
   end if;
@@ -233,30 +244,32 @@ begin
         p_turns[q] := p_turns[q] + v_take.taken;
         if v_room[q] is not null then
           v_room[q] := v_room[q] - v_take.taken;
-          if v_allowed.tokens[q] is not null then perform :schema.take_tokens(p_queues[q], v_take.taken, v_allowed.at_us); end if;
+          if v_tokens[q] is not null then perform :schema.take_tokens(p_queues[q], v_take.taken, v_at); end if;
         end if;
       end if;
     end loop;
     exit when v_left <= 0 or not v_cut;
   end loop;
 
+  limited := '{}';
   if v_room is not null then
-    -- Of these something may be left that was not looked at.
-    limited := array(select u.id from unnest(p_queues, v_room) u(id, room) where u.room <= 0);
-    -- Held back by a rate alone: its next token is something to wait for.
-    next_due := least(next_due, (select min(:schema.until_token(u.id, v_allowed.at_us)) from unnest(p_queues, v_room, v_allowed.permits, v_allowed.tokens) u(id, room, permits, tokens)
-      where u.room <= 0 and u.tokens < coalesce(u.permits, 2147483647) and exists (
-        select from unnest(v_some_lanes, v_some_cursors) l(lane, cur), lateral (select from :schema.ready r
-          where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r where l.lane / 64 = u.id)));
+    -- What a limit leaves is still there; no cursor may pass it.
+    limited := array(select u.id from unnest(p_queues, v_room) u(id, room) where u.room <= 0 and exists (
+      select from unnest(v_some_lanes, v_some_cursors) l(lane, cur), lateral (select from :schema.ready r
+        where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r where l.lane / 64 = u.id));
+    -- Where permits are left the next token is all that it waits for.
+    next_token := (select min(:schema.until_token(u.id, v_at)) from unnest(p_queues, v_permits, v_tokens) u(id, permits, tokens)
+      where u.id = any(limited) and u.tokens < coalesce(u.permits, 2147483647));
   end if;
   -- Short of what it asked for: either nothing is left that it could take, or other claims hold it at this moment.
-  more := v_left <= 0 or v_held;
+  more := v_left <= 0 or v_held or v_beaten;
   if leases is not null then leases := '[' || leases || ']'; end if;
   -- A worker that got less than it asked for may fall idle: from now on enqueues send it hints. Written at most each half
   -- of the mark's life; a worker that gets all it asks for takes its marks away, and enqueues stop paying for it.
-  if v_left > 0 and v_marks < cardinality(p_queues) and p_idle_us > 0 then
-    insert into :schema.idle (queue, worker, until) select q, p_worker, now_us + p_idle_us from unnest(p_queues) q order by q
-      on conflict (queue, worker) do update set until = excluded.until;
+  -- Where a limit holds back what is there, only what ends helps: enqueues need not tell.
+  if v_left > 0 and p_idle_us > 0 and (v_marks < cardinality(p_queues) or not (v_marked @> limited and limited @> v_marked)) then
+    insert into :schema.idle (queue, worker, until, limited) select q, p_worker, now_us + p_idle_us, q = any(limited) from unnest(p_queues) q order by q
+      on conflict (queue, worker) do update set until = excluded.until, limited = excluded.limited;
   elsif v_left <= 0 and v_marks > 0 then
     delete from :schema.idle i where i.worker = p_worker and i.queue = any(p_queues);
   end if;

@@ -20,7 +20,7 @@ declare
 begin
   if p_sizes is null then
     -- The form of single enqueues: one look at all there is to know of the queue.
-    select q.draining, q.bounded, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now) then q.name end as told
+    select q.draining, q.bounded, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now and not i.limited) then q.name end as told
       into v_queue from :schema.queue q where q.id = p_lanes[1] / 64;
     if v_queue.draining then return json_build_object('draining', array[p_lanes[1] / 64]); end if;
     if v_queue.bounded then

@@ -1,23 +1,30 @@
 /** Functions: limits of queues. Called by claims; see core/limits.ts, which holds the rules. */
 
 export const LIMITS = `
--- How much the limits of these queues allow, in the order of p_queues: permits by their concurrency, tokens by their rate,
--- both null where there is no limit; and the instant for which that holds. Their rows are locked from here to the end of
--- the claim, in the order of the queues' numbers, so that one claim at a time counts and takes. What it counts was committed
--- before, and what is settled meanwhile only makes it less.
-create or replace function :schema.allowances(p_queues int[]) returns table (permits int[], tokens int[], at_us bigint) language plpgsql as $$
-#variable_conflict use_variable
+-- How much the limits of these queues allow: permits by their concurrency, tokens by their rate, null where it has none; and
+-- the instant for which that holds. A queue has no row here where it has no limits, or where another claim is at them: their
+-- rows are locked from here to the end of the claim, so that one claim at a time counts and takes, and nobody waits for it.
+-- What it counts was committed before, and what is settled meanwhile only makes it less.
+create or replace function :schema.allowances(p_queues int[]) returns table (queue int, permits int, tokens int, at_us bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_locked int[];
+  v_at bigint;
 begin
-  perform from :schema.queue_limit x where x.queue = any(p_queues) order by x.queue for no key update;
-  -- A statement of its own sees what others have committed while this one waited for their locks.
-  at_us := :schema.clock();
-  select array_agg(case when x.concurrency is not null then greatest(0, x.concurrency - :schema.held(u.queue)) end order by u.o),
-      array_agg(case when x.rate_count is not null then
-        greatest(0, least(x.rate_burst, floor((at_us - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int end order by u.o)
-    into permits, tokens
-    from unnest(p_queues) with ordinality u(queue, o) left join :schema.queue_limit x on x.queue = u.queue;
-  return next;
+  v_locked := array(select l.queue from (select x.queue from :schema.queue_limit x
+    where x.queue = any(p_queues) and (x.concurrency is not null or x.rate_count is not null) order by x.queue for no key update skip locked) l);
+  -- A statement of its own sees what was committed before the locks were free.
+  v_at := :schema.clock();
+  return query select x.queue, case when x.concurrency is not null then greatest(0, x.concurrency - :schema.held(x.queue)) end,
+      :schema.tokens(x, v_at), v_at
+    from :schema.queue_limit x where x.queue = any(v_locked);
 end $$;
+
+-- Whole tokens that a queue has; null where it has no rate.
+create or replace function :schema.tokens(x :schema.queue_limit, p_at bigint) returns int language sql stable as $$
+  select case when x.rate_count is not null then
+    greatest(0, least(x.rate_burst, floor((p_at - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int end
+$$;
 
 -- Jobs of a queue in leases.
 create or replace function :schema.held(p_queue int) returns int language sql stable as $$

@@ -23,7 +23,18 @@ create or replace function :schema.hint(p_queues int[], p_always boolean) return
 declare v_names text;
 begin
   select string_agg(q.name, ',') into v_names from :schema.queue q
-   where q.id = any(p_queues) and (p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > :schema.clock()));
+   where q.id = any(p_queues) and (p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > :schema.clock() and not i.limited));
+  if v_names is not null then
+    perform pg_notify(':channel', case when length(v_names) > 7000 then '*' else v_names end);
+  end if;
+end $$;
+
+-- The same for workers that a limit of the queue keeps idle: permits are free.
+create or replace function :schema.hint_limited(p_queues int[]) returns void language plpgsql as $$
+declare v_names text;
+begin
+  select string_agg(q.name, ',') into v_names from :schema.queue q
+   where q.id = any(p_queues) and exists (select from :schema.idle i where i.queue = q.id and i.until > :schema.clock() and i.limited);
   if v_names is not null then
     perform pg_notify(':channel', case when length(v_names) > 7000 then '*' else v_names end);
   end if;

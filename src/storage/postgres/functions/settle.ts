@@ -14,6 +14,7 @@ declare
   v_now bigint;
   v_answers int[];
   v_queues int[];
+  v_freed int[];
 begin
   if current_setting('transaction_isolation') <> 'read committed' then perform :schema.must_be_read_committed(); end if;
   -- Lock first, look second: a take-over or a repeat of this call that got here first has committed when we go on.
@@ -68,11 +69,13 @@ begin
       when exists (select from :schema.revoked v where v.fence = e.fence
         and e.ordinal < bit_length(v.open) and get_bit(v.open, e.ordinal) = 1) then 2
       else 1 end order by e.i),
-    array_agg(distinct e.lane / 64) filter (where e.mine and (e.fate in (2, 3) and coalesce(e.delay, 0) <= 20000000
-      or e.fate <> 6 and e.lane / 64 in (select x.queue from :schema.queue_limit x where x.concurrency is not null)))
-    into v_answers, v_queues from e;
+    array_agg(distinct e.lane / 64) filter (where e.mine and e.fate in (2, 3) and coalesce(e.delay, 0) <= 20000000),
+    array_agg(distinct e.lane / 64) filter (where e.mine and e.fate <> 6
+      and e.lane / 64 in (select x.queue from :schema.queue_limit x where x.concurrency is not null))
+    into v_answers, v_queues, v_freed from e;
   -- Jobs that may run again at once, or soon, and permits of a limited queue: somebody idle shall hear of them.
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
+  if v_freed is not null then perform :schema.hint_limited(v_freed); end if;
   return v_answers;
 end $$;
 `

@@ -16,4 +16,7 @@ lock table :schema.lease in access exclusive mode;
 alter table :schema.lease add column queue int;  -- null: claimed by functions of an older version
 update :schema.lease set queue = (jobs[1]).lane / 64;
 create index lease_queue on :schema.lease (queue);
+
+-- A worker that a limit keeps idle needs no hint of an enqueue, but of what ends.
+alter table :schema.idle add column limited boolean not null default false;
 `

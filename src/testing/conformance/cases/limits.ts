@@ -98,7 +98,7 @@ export const LIMIT_CASES: ConformanceCase[] = [
       assert.deepEqual(queuesOf(taken), { q: 1, other: 5 })
       assert.deepEqual(idsOf(taken).filter((id) => others.includes(id)).length, 5)
       const claim = await worker.claim({ queues, limit: 9 })
-      assert.deepEqual([claim.leases, claim.more], [[], false])
+      assert.deepEqual([claim.leases, claim.more, claim.limited], [[], false, ['q']])
     },
   },
   {
@@ -109,8 +109,8 @@ export const LIMIT_CASES: ConformanceCase[] = [
       await kit.control.limit('q', { concurrency: 2 })
       await kit.enqueueMany(5)
       const worker = await kit.worker()
-      const { leases, more, nextDueMs } = await worker.claim({ limit: 9 })
-      assert.deepEqual([leases.flatMap(({ jobs }) => jobs).length, more, nextDueMs], [2, false, null])
+      const { leases, more, limited, nextTokenMs } = await worker.claim({ limit: 9 })
+      assert.deepEqual([leases.flatMap(({ jobs }) => jobs).length, more, limited, nextTokenMs], [2, false, ['q'], null])
     },
   },
   {
@@ -161,11 +161,11 @@ export const LIMIT_CASES: ConformanceCase[] = [
       await kit.enqueueMany(9)
       const [one, two] = [await kit.worker(), await kit.worker(await kit.open())]
       assert.equal((await one.take(5)).length, 2)
-      const { leases, more, nextDueMs } = await two.claim({ limit: 5 })
-      assert.deepEqual([leases, more], [[], false])
+      const { leases, more, limited, nextDueMs, nextTokenMs } = await two.claim({ limit: 5 })
+      assert.deepEqual([leases, more, limited, nextDueMs], [[], false, ['q'], null])
       assert(
-        nextDueMs !== null && nextDueMs > HOUR_MS - 60_000 && nextDueMs <= HOUR_MS,
-        `next token in ${nextDueMs} ms`,
+        nextTokenMs !== null && nextTokenMs > HOUR_MS - 60_000 && nextTokenMs <= HOUR_MS,
+        `next token in ${nextTokenMs} ms`,
       )
       await kit.pass(HOUR_MS - 60_000, one, two)
       assert.equal((await two.take(5)).length, 0)
@@ -186,6 +186,9 @@ export const LIMIT_CASES: ConformanceCase[] = [
       await kit.enqueueMany(9)
       const worker = await kit.worker()
       assert.equal((await worker.take(5)).length, 2)
+      // The same again, as each process may set it at its start, is no change.
+      await kit.control.limit('q', { rate: { ...HOURLY } })
+      assert.deepEqual(await worker.take(5), [])
       await kit.control.limit('q', { rate: { ...HOURLY, burst: 3 } })
       assert.equal((await worker.take(5)).length, 3)
       await kit.control.limit('q', { rate: null })
@@ -202,10 +205,10 @@ export const LIMIT_CASES: ConformanceCase[] = [
       const worker = await kit.worker()
       const held = await worker.take(5)
       assert.equal(held.length, 2)
-      assert.equal((await worker.claim()).nextDueMs, null)
+      assert.equal((await worker.claim()).nextTokenMs, null)
       await worker.settle(...held.map((one) => returned(one)))
-      const { leases, nextDueMs } = await worker.claim()
-      assert.deepEqual([leases, nextDueMs === null], [[], false])
+      const { leases, nextTokenMs } = await worker.claim()
+      assert.deepEqual([leases, nextTokenMs === null], [[], false])
       await kit.pass(HOUR_MS + 1_000, worker)
       assert.equal((await worker.take(5)).length, 1)
     },
