@@ -7,7 +7,7 @@ import type { Clause, ClauseCode, ClauseFields, Explanation, Note } from './expl
 import { attemptNumber, type DeadReason, type JobState } from './job.js'
 import type { JobFacts, LeaseSeen, WorkerSeen } from './job-facts.js'
 import { grouped } from './show.js'
-import { ableWorkers, freeSlots, standingOf, surelyTaken } from './standing.js'
+import { ableWorkers, freeSlots, roomOf, standingOf, surelyTaken } from './standing.js'
 
 type Rule<Code extends ClauseCode> = (facts: JobFacts) => ({ sentence: string } & ClauseFields[Code]) | null
 
@@ -205,7 +205,10 @@ function itsTurn(facts: JobFacts): ReturnType<Rule<'its turn'>> {
     next,
     priority: job.priority,
     able: able.length,
-    freeSlots: able.reduce((sum, worker) => sum + freeSlots(worker), 0),
+    freeSlots: Math.min(
+      roomOf(facts.queue),
+      able.reduce((sum, worker) => sum + freeSlots(worker), 0),
+    ),
   }
   return { sentence: turnText(facts, turn, held), ...turn }
 }

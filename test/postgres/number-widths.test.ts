@@ -29,6 +29,7 @@ const COLUMNS: Record<string, string> = {
   'queue_limit.concurrency': LIMIT,
   'queue_limit.rate_count': LIMIT,
   'queue_limit.rate_burst': LIMIT,
+  'queue_limit.depth': LIMIT,
   'ready.bytes': PAYLOAD,
   'delayed.bytes': PAYLOAD,
   'ended.state': 'one of two',
@@ -42,6 +43,7 @@ const COLUMNS: Record<string, string> = {
 }
 
 const OF_ONE_CALL = 'counts what one call asks for or gets'
+const COUNTED = 'what a look at workers and waiting jobs counts, with a bound'
 const OF_ONE_LEASE = 'places in a lease, of at most a hundred jobs'
 const WORDS = 'a few words, as numbers'
 
@@ -66,6 +68,18 @@ const ARGUMENTS: Record<string, string> = {
   p_count: OF_ONE_CALL,
   permits: LIMIT,
   tokens: LIMIT,
+  limited: LANES,
+  concurrency: LIMIT,
+  rate_count: LIMIT,
+  rate_burst: LIMIT,
+  depth: LIMIT,
+  most: LIMIT,
+  ended: COUNTED,
+  busy: COUNTED,
+  slots: COUNTED,
+  workers: COUNTED,
+  later: COUNTED,
+  ready: COUNTED,
   count: OF_ONE_CALL,
   taken: OF_ONE_CALL,
   jobs: OF_ONE_CALL,

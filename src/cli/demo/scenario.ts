@@ -88,7 +88,7 @@ export class Scenario {
     const { env } = queue.connection
     const until = env.monotonic() + PLAY_MS_MAX
     while (env.monotonic() < until) {
-      const counts = await demoCounts(queue)
+      const counts = await demoCounts(queue, this.options.jobs)
       this.progress.show(counts, workers)
       if (counts.left === 0 && this.killed.length > 0) return
       this.act(counts.ended / this.options.jobs)
@@ -174,8 +174,9 @@ async function repeated(
   return results.filter((result, at) => result.status === 'duplicate' && result.id === deliveries[at]!.jobId).length
 }
 
-async function demoCounts(queue: Queue): Promise<DemoCounts> {
-  const { ready, delayed, retrying, running, completed, dead } = await queue.counts(WEBHOOKS)
+/** What has ended is what is left of all: of so many records the store only estimates the number. */
+async function demoCounts(queue: Queue, jobs: number): Promise<DemoCounts> {
+  const { ready, delayed, retrying, running, dead } = await queue.counts(WEBHOOKS)
   const left = ready.count + delayed.count + retrying.count + running.count
   return {
     ready: ready.count,
@@ -184,6 +185,6 @@ async function demoCounts(queue: Queue): Promise<DemoCounts> {
     running: running.count,
     dead: dead.count,
     left,
-    ended: completed.count + dead.count,
+    ended: Math.max(0, jobs - left),
   }
 }

@@ -69,6 +69,11 @@ export class Crew {
   async end(order: ProcessOrder): Promise<void> {
     for (const number of [...this.places.keys()]) this.close(number)
     for (const process of this.alive) process.order(order)
+    await this.gone()
+  }
+
+  /** Resolves when no process is left. */
+  async gone(): Promise<void> {
     await Promise.all([...this.alive].map(({ ended }) => ended))
   }
 

@@ -59,7 +59,8 @@ export class WorkerProcess {
         const livedMs = parts.env.monotonic() - this.startedAt
         resolve({ code, signal, failure: this.failure, stats: this.stats, livedMs })
       }
-      this.child.on('exit', end)
+      // Not at its exit: its last words may come after that.
+      this.child.on('close', end)
       // It could not be started, or not be told; the second is told by its exit.
       this.child.on('error', () => this.child.pid === undefined && end(null, null))
     })

@@ -1,14 +1,14 @@
 /** What waits in queues, as a scaler sees it: without what is paused, and without what the workers cannot run. Called by supervise.ts and `scale`. */
 import { need } from '../../client/need.js'
 import type { Queue } from '../../client/queue.js'
-import type { Count, WaitingKind } from '../../storage/storage.js'
+import type { Count, QueueLimits, WaitingKind } from '../../storage/storage.js'
 
 export interface QueueLoad {
   queue: string
   paused: boolean
   /** All that wait: due, delayed, and for a retry. */
   depth: Count
-  /** Due, and of kinds that can be run. Of a paused queue none: more workers would do nothing for it. */
+  /** Due, and of kinds that can be run. Of a paused queue none, of a limited one what its permits let go: more workers would do nothing for the rest. */
   ready: Count
   /** For how long the one of them that is due longest has been due; null when none is. */
   oldestWaitMs: number | null
@@ -36,12 +36,24 @@ export async function loadsOf(
     const depth = sum([ready, delayed, retrying])
     const own = heads.filter((head) => head.queue === name)
     // Both are looked at one after the other, and jobs move meanwhile: the sum may be off by those.
-    loads.push({ queue: name, paused, depth, running, ...(paused ? NOTHING : dueOf(ready, own, kinds)) })
+    const due = paused ? NOTHING : limited(dueOf(ready, own, kinds), running, views.get(name)?.limits)
+    loads.push({ queue: name, paused, depth, running, ...due })
   }
   return loads
 }
 
 const NOTHING = { ready: { count: 0, exact: true }, oldestWaitMs: null }
+
+/** A queue at its limit asks for nobody, however long its jobs wait; nor does one of which a rate lets so little go. */
+function limited(due: Pick<QueueLoad, 'ready' | 'oldestWaitMs'>, running: Count, limits?: QueueLimits): typeof due {
+  const { concurrency = null, rate = null } = limits ?? {}
+  const permits = concurrency === null ? Number.POSITIVE_INFINITY : Math.max(0, concurrency - running.count)
+  // What may start within a minute, which is long for a scaler.
+  const tokens = rate === null ? Number.POSITIVE_INFINITY : rate.burst + (60_000 * rate.limit) / rate.perMs
+  const room = Math.floor(Math.min(permits, tokens))
+  if (due.ready.count <= room) return due
+  return { ready: { count: room, exact: true }, oldestWaitMs: null }
+}
 
 function dueOf(
   ready: Count,

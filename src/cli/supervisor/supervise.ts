@@ -78,6 +78,12 @@ interface Runs {
   queues: string[]
 }
 
+/** Resolves when it was asked. */
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
 interface SupervisorParts {
   readonly invocation: Invocation
   readonly modulePath: string
@@ -89,7 +95,6 @@ class Supervisor {
   private readonly crew: Crew
   private readonly reports: Reports
   private readonly asked = new AbortController()
-  private order: ProcessOrder = 'drain'
   private fatal: ProcessFailure | undefined
   private runs: Runs | undefined
   private state: ScaleState = SCALE_BEGIN
@@ -117,8 +122,8 @@ class Supervisor {
   /** Resolves when it was asked to end and all processes are gone. Rejects with what no worker could start for. */
   async run(): Promise<void> {
     this.crew.want(this.policy.min)
-    await this.scale()
-    await this.crew.end(this.order)
+    await Promise.race([this.scale(), aborted(this.asked.signal)])
+    await this.crew.gone()
     if (this.fatal === undefined) return
     const { code, message, fix, exit } = this.fatal
     // Told as if it had happened here.
@@ -126,8 +131,8 @@ class Supervisor {
   }
 
   end(order: ProcessOrder): void {
-    if (order === 'end') this.order = order
-    if (this.asked.signal.aborted) void this.crew.end(order)
+    // At once: what is asked of the store at this moment may be answered late, or never.
+    if (order === 'end' || !this.asked.signal.aborted) void this.crew.end(order)
     this.asked.abort()
   }
 

@@ -193,7 +193,7 @@ function limitStatement(schema: string): Statement {
         rate_us = case when $4::boolean then excluded.rate_us else x.rate_us end,
         rate_burst = case when $4::boolean then excluded.rate_burst else x.rate_burst end,
         rate_taken = case when $4::boolean and (x.rate_count, x.rate_us, x.rate_burst) is distinct from
-          (excluded.rate_count, excluded.rate_us, excluded.rate_burst) then 0 else x.rate_taken end,
+          (excluded.rate_count, excluded.rate_us, excluded.rate_burst) then excluded.rate_taken else x.rate_taken end,
         depth = case when $8::boolean then excluded.depth else x.depth end,
         depth_kinds = case when $8::boolean then excluded.depth_kinds else x.depth_kinds end
       returning queue, depth is not null as bounded)

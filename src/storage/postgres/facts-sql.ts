@@ -52,7 +52,7 @@ function limitsText(schema: string): string {
             select i.id, l.worker from ${schema}.lease l, unnest(l.ids) with ordinality i(id, n)
             where coalesce(l.queue, (l.jobs[1]).lane / 64) = q.id and get_bit(l.open, i.n::int - 1) = 1 order by l.fence, i.n limit ${HOLDERS_SEEN_MAX}) h)) end,
         'rate', case when x.rate_count is not null then json_build_object(
-          'tokens', greatest(0, least(x.rate_burst, floor((n.now - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int,
+          'tokens', ${schema}.tokens(x, n.now),
           'nextAt', (n.now + ${schema}.until_token(q.id, n.now)) / 1000.0::float8) end)
       from ${schema}.queue_limit x where x.queue = q.id)`
 }

@@ -176,6 +176,8 @@ begin
    where q.id <> all(paused);
 
   if v_limited and (v_suspects or v_some_lanes is not null) then
+    -- Whoever stops reading in the middle of a large answer would hold the limits of its queues for as long.
+    v_bytes := least(v_bytes, 1000000);
     with a as materialized (select * from :schema.allowances(
       case when v_suspects then p_queues else array(select distinct l.lane / 64 from unnest(v_some_lanes) l(lane)) end))
     select array_agg(case when x.queue is not null then coalesce(least(a.permits, a.tokens), 0) end order by u.o), array_agg(a.permits order by u.o),

@@ -50,6 +50,7 @@ $$;
 create or replace function :schema.give_back(p_fences bigint[], p_now bigint) returns void language plpgsql as $$
 declare
   v_queues int[];
+  v_freed int[];
 begin
   with l as (delete from :schema.lease where fence = any(p_fences) returning fence, worker, open, started, cancelled, jobs),
   v as (insert into :schema.revoked (fence, open, at) select l.fence, l.open, p_now from l on conflict do nothing),
@@ -73,7 +74,8 @@ begin
       f.id, f.kind, f.payload, f.spec, f.history, coalesce(f.enqueued, f.pos), coalesce(f.due, f.pos)
     from (select * from j where not j.cancelled and j.lost is not true order by coalesce(due, pos), fence, ordinality) f
     returning lane / 64 as queue)
-  select array_agg(distinct r.queue) into v_queues from r;
+  select array_agg(distinct r.queue), (select array_agg(distinct j.lane / 64) from j) into v_queues, v_freed from r;
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
+  if v_freed is not null then perform :schema.hint_limited(v_freed); end if;
 end $$;
 `

@@ -23,7 +23,7 @@ end $$;
 -- Whole tokens that a queue has; null where it has no rate.
 create or replace function :schema.tokens(x :schema.queue_limit, p_at bigint) returns int language sql stable as $$
   select case when x.rate_count is not null then
-    greatest(0, least(x.rate_burst, floor((p_at - x.rate_taken)::numeric * x.rate_count / x.rate_us)))::int end
+    greatest(0, least(x.rate_burst, floor((p_at - least(x.rate_taken, p_at))::numeric * x.rate_count / x.rate_us)))::int end
 $$;
 
 -- Jobs of a queue in leases.
@@ -35,14 +35,15 @@ $$;
 
 -- Takes tokens of a queue that has a rate.
 create or replace function :schema.take_tokens(p_queue int, p_count int, p_at bigint) returns void language sql as $$
-  update :schema.queue_limit x set rate_taken = greatest(x.rate_taken, p_at - x.rate_burst::bigint * x.rate_us / x.rate_count)
+  -- What lies ahead was taken by a clock that has stepped back since.
+  update :schema.queue_limit x set rate_taken = greatest(least(x.rate_taken, p_at), p_at - x.rate_burst::bigint * x.rate_us / x.rate_count)
       + ceil(p_count::numeric * x.rate_us / x.rate_count)::bigint
     where x.queue = p_queue and x.rate_count is not null
 $$;
 
 -- Until a queue that has used its tokens up has the next one.
 create or replace function :schema.until_token(p_queue int, p_at bigint) returns bigint language sql stable as $$
-  select greatest(0, x.rate_taken + ceil(x.rate_us::numeric / x.rate_count)::bigint - p_at)
+  select greatest(0, least(x.rate_taken, p_at) + ceil(x.rate_us::numeric / x.rate_count)::bigint - p_at)
     from :schema.queue_limit x where x.queue = p_queue and x.rate_count is not null
 $$;
 `

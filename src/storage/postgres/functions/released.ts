@@ -4,14 +4,14 @@
  */
 
 export const RELEASED = `
--- Until 0.1.0 the number of a claim had 32 bits.
+-- Until 0.1.0 the number of a claim had 32 bits, and nothing was left by a claim that got less than it asked for.
 create or replace function :schema.claim(p_worker uuid, p_request int, p_queues int[], p_shares int[], p_turns bigint[], p_limit int, p_kinds text[], p_apart text[],
   p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
   s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
   s_reasons text[], s_histories json[], s_results json[])
 returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint) language plpgsql as $$
 begin
-  return query select c.status, c.leases, c.settled, c.more, c.next_due, c.paused, c.now_us from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
+  return query select c.status, c.leases, c.settled, c.more or cardinality(c.limited) > 0, c.next_due, c.paused, c.now_us from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
     p_level_us, p_pattern, p_suspects, p_lanes, p_cursors, p_since, p_idle_us, p_bytes,
     s_fences, s_ordinals, s_tos, s_flags, s_delays, s_started, s_ran, s_reasons, s_histories, s_results) c;
 end $$;

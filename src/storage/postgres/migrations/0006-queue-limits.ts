@@ -8,7 +8,7 @@ create table :schema.queue_limit (
   rate_count int,         -- so many starts ...
   rate_us bigint,         -- ... in so many microseconds; null: no limit
   rate_burst int,
-  rate_taken bigint not null default 0   -- until when its tokens are taken, see core/limits.ts
+  rate_taken bigint not null default -4000000000000000000  -- until when its tokens are taken, see core/limits.ts; long ago: none is
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, parallel_workers = 0);
 
 -- All jobs of a lease are of one queue: what is held of a queue is counted by it.
