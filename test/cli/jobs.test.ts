@@ -200,7 +200,9 @@ test('a queue is limited, says what holds, and is let go again', async () => {
     rate: { limit: 1_000, perMs: 900_000, burst: 1_000 },
   })
   assert.equal((await limit('--rate', 'none', '--concurrency', 'none')).stdout, 'limited: no limits\n')
-  assert.equal((await store.run('queues', 'limit', 'limted', '--rate', '1/s')).code, 3)
+  assert.equal((await store.run('queues', 'limit', 'limted')).code, 3)
+  const early = await store.run('queues', 'limit', 'early', '--rate', '1/s')
+  assert.deepEqual([early.code, early.stdout], [0, 'early: 1/s (a new queue: it has had no job yet)\n'])
   for (const wrong of [
     ['--rate', '5'],
     ['--rate', '0/s'],

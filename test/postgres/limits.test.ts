@@ -1,9 +1,11 @@
 /** Limits of queues under many claims at once, on PostgreSQL: what is held is read from the store itself. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { SPEC_DEFAULTS } from '../../src/core/job.js'
 import type { Lease, Settlement } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
+import { until } from '../support/until.js'
 
 let store: Scratch
 before(async () => {
@@ -144,4 +146,41 @@ test('what functions of an older version have claimed counts too', async () => {
   await store.sql('update :s.lease set queue = null where queue = $1', [await idOf(queue)])
   await store.storage.control.limit(queue, { concurrency: 3 })
   assert.equal((await worker.claim(of)).leases[0]!.jobs.length, 1)
+})
+
+test('tokens taken by a clock that has stepped back since hold nothing up', async () => {
+  const queue = 'stepped back'
+  await store.storage.control.limit(queue, { rate: { limit: 10, perMs: 1_000, burst: 1 } })
+  await store.storage.enqueue([newJob({ queue }), newJob({ queue })])
+  await store.sql(`update :s.queue_limit set rate_taken = :s.clock() + 3600000000 where queue = $1`, [
+    await idOf(queue),
+  ])
+  const worker = await TestWorker.registered(store.storage)
+  const of = { queues: [{ queue, share: 1 }], limit: 1 }
+  const { leases, limited, nextTokenMs } = await worker.claim(of)
+  assert.deepEqual([leases, limited], [[], [queue]])
+  assert.ok(nextTokenMs !== null && nextTokenMs <= 100, `the next token in ${nextTokenMs} ms`)
+})
+
+test('a permit that a cancelled or lost job gives back is told to who waits for it', async () => {
+  for (const how of ['cancelled', 'lost'] as const) {
+    const queue = `freed by one ${how}`
+    await store.storage.control.limit(queue, { concurrency: 1 })
+    const once = { ...SPEC_DEFAULTS, delivery: 'at-most-once' as const }
+    await store.storage.enqueue([newJob({ queue, spec: once }), newJob({ queue })])
+    const [holder, waiter] = [await TestWorker.registered(store.storage), await TestWorker.registered(store.storage)]
+    const of = { queues: [{ queue, share: 1 }], limit: 1 }
+    const [lease] = (await holder.claim(of)).leases
+    assert.deepEqual((await waiter.claim(of)).limited, [queue])
+    const heard: string[][] = []
+    const stop = await store.storage.wake.listen([queue], (queues) => heard.push(queues))
+    heard.length = 0
+    if (how === 'cancelled') await store.storage.control.cancel([lease!.jobs[0]!.id])
+    else await store.storage.settle([{ fence: lease!.fence, ordinal: 0, to: 'started' }])
+    // Its lease is not named: it ends by the hand of the store.
+    await holder.beat({ known: holder.request, leases: [] })
+    await until('the waiter hears of it', () => heard.flat().includes(queue))
+    await stop()
+    assert.equal((await waiter.claim(of)).leases.length, 1)
+  }
 })

@@ -17,20 +17,26 @@ interface Given {
   burst?: number
 }
 
-/** Without options it says what holds now. A queue that nobody has used yet is not made: it may be a slip of the pen. */
+/** Without options it says what holds now. A queue may be limited before its first job; then it is said, as it may be a slip of the pen. */
 export async function queuesLimit(invocation: Invocation, name: string, given: Given): Promise<Answer> {
   checkName(name, 'queue')
   const limits = limitsOf(given)
   const queue = await invocation.store()
-  if ((await shown(queue, name)) === undefined)
+  const isNew = (await shown(queue, name)) === undefined
+  const changes = Object.keys(limits).length > 0
+  if (isNew && !changes)
     return {
       document: { queue: name, status: 'unknown' },
-      text: () => `${name}: no such queue; nothing was done`,
+      text: () => `${name}: no such queue`,
       exit: EXIT.notFound,
     }
-  if (Object.keys(limits).length > 0) await queue.limit(name, limits)
+  if (changes) await queue.limit(name, limits)
   const now = (await shown(queue, name))!
-  return { document: { queue: name, limits: now }, text: () => `${name}: ${limitsText(now) ?? 'no limits'}` }
+  const said = `${name}: ${limitsText(now) ?? 'no limits'}`
+  return {
+    document: { queue: name, limits: now, isNew },
+    text: () => (isNew ? `${said} (a new queue: it has had no job yet)` : said),
+  }
 }
 
 function limitsOf({ concurrency, rate, burst }: Given): LimitOptions {
