@@ -131,8 +131,9 @@ describe('crashes, leases, heartbeats', { concurrency: 3 }, () => {
       const members = await queue.enqueueMany([1, 2].map((n) => pause.with(payload(`member-${n}`))))
       await children.until('start b04-', 6)
       await startsReported(store, 6)
-      await children.start(QUICK)
+      // While they run, however long another process takes to start.
       await children.kill(doomed)
+      await children.start(QUICK)
       // Between its crash and its second run it is pending, with one attempt of five used.
       const five = await until(async () => {
         const view = await jobs.fiveAttempts.get()
