@@ -106,7 +106,7 @@ async function played(
   } finally {
     await store.close(worthKeeping)
     if (worthKeeping) note(`kept in ${folder.dir}`)
-    else await rm(folder.dir, { recursive: true, force: true })
+    else await rm(folder.dir, { recursive: true, force: true, maxRetries: 20 })
   }
 }
 

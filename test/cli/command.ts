@@ -128,7 +128,7 @@ export function parsed<T>(stdout: string, stderr = ''): T {
 
 export async function scratchFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'leasehold-cli-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 20 }))
   return dir
 }
 

@@ -36,7 +36,7 @@ after(async () => {
   await queue?.close()
   await admin?.end()
   await server?.stop()
-  await rm(dir, { recursive: true, force: true })
+  await rm(dir, { recursive: true, force: true, maxRetries: 20 })
 })
 /** Whatever a test has left would hold the next one's rows. */
 beforeEach(async () => {

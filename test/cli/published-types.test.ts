@@ -59,7 +59,7 @@ function faults(dir: string, target: ts.ScriptTarget): string[] {
 
 test('a strict program compiles against the built package for usual targets, without types of Node', async (t) => {
   const dir = await project()
-  t.after(() => rm(dir, { recursive: true, force: true }))
+  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 20 }))
   for (const target of [ts.ScriptTarget.ES2022, ts.ScriptTarget.ES2023, ts.ScriptTarget.ESNext])
     assert.deepEqual(faults(dir, target), [])
 })

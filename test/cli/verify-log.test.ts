@@ -40,7 +40,7 @@ before(async () => {
 })
 after(async () => {
   await store.drop()
-  await rm(dir, { recursive: true, force: true })
+  await rm(dir, { recursive: true, force: true, maxRetries: 20 })
 })
 
 async function judged(lines: readonly string[]): Promise<{ code: number | null; answer: Recorded }> {

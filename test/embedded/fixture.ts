@@ -29,7 +29,7 @@ export const postgres15 = join(repository, 'node_modules', 'postgres-15')
 export async function scratch(t: TestContext, mode = 0o755): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'embedded-test-'))
   await chmod(folder, mode)
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }))
   return folder
 }
 

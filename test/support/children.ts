@@ -79,6 +79,6 @@ export class Children {
   async end(): Promise<void> {
     const all = [...this.running]
     await Promise.all(all.map((child) => this.kill(child)))
-    rmSync(this.dir, { recursive: true, force: true })
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20 })
   }
 }

@@ -70,7 +70,7 @@ export async function startPooler(
     start,
     stop: async () => {
       await ended(child, 'SIGINT')
-      rmSync(dir, { recursive: true, force: true })
+      rmSync(dir, { recursive: true, force: true, maxRetries: 20 })
     },
   }
 }
