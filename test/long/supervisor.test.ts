@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { type CliStore, cliStore, handlerModule, type Running, run, scratchFolder, start } from '../cli/command.js'
 import { TcpProxy } from '../support/proxy.js'
 import { until } from '../support/until.js'
-import { type CliStore, cliStore, handlerModule, type Running, run, scratchFolder, start } from './command.js'
 
 interface Line {
   event: string
