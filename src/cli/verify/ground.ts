@@ -34,6 +34,7 @@ const TABLES = [
   'ended',
   'dead',
   'idempotency',
+  'queue_limit',
   'expiry',
   'idle',
   'worker',
