@@ -73,10 +73,11 @@ begin
     select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
       lateral (select h.ctid as c, h.bytes, h.pos, coalesce(h.due, h.pos) - (h.lane % 16) * p_level_us as key from :schema.ready h
         where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s),
+  kc as materialized (select count(*) as n from k),
   f as (select k.c, sum(k.bytes) over w - k.bytes as before from k window w as (order by k.key, k.pos)),
   x as (delete from :schema.ready r where r.ctid = any(array(select f.c from f where f.before < p_bytes))
     returning r as job, r.lane, r.bytes, r.pos, r.id, r.kind, r.payload, r.spec, r.history, r.enqueued, r.due),
-  o as materialized (
+  o as (
     select x.*, x.kind = any(p_apart) or x.bytes > 16384 as apart,
       row_number() over (order by coalesce(x.due, x.pos) - (x.lane % 16) * p_level_us, x.pos) as n
     from x),
@@ -90,8 +91,8 @@ begin
   select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
     coalesce(sum(e.size), 0)::int,
     -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
-    (select count(*) from k) > coalesce(sum(e.size), 0) or (select count(*) from k) < (select sum(q) from unnest(p_quotas) q)
-      and (select count(*) from k) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
+    (select n from kc) > coalesce(sum(e.size), 0) or (select n from kc) < (select sum(q) from unnest(p_quotas) q)
+      and (select n from kc) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
         lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h)
   from e;
 end $$;
