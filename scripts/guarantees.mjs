@@ -129,7 +129,7 @@ export const PROCESSES = {
     ],
   ],
   'After an outage of any length work goes on by itself, and nobody is taken over for it.': [
-    ['test/process/network.test.ts', 'B31: after an outage of many polls and leases ({how}) work goes on by itself'],
+    ['test/long/network.test.ts', 'B31: after an outage of many polls and leases ({how}) work goes on by itself'],
     [
       'test/long/recovery.test.ts',
       'the store is down for 60 s: nobody is taken over, no attempt is lost, everything ends',

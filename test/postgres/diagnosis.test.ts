@@ -8,12 +8,13 @@ import { diagnosisStatements } from '../../src/storage/postgres/diagnosis-sql.js
 import type { Ending, EndingsRequest } from '../../src/storage/storage.js'
 import { held } from '../support/held.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
-import { type Scratch, scratch } from '../support/postgres.js'
+import { type Scratch, scratch, withYesterday } from '../support/postgres.js'
 
 let store: Scratch
 
 before(async () => {
   store = await scratch()
+  await withYesterday(store)
 })
 after(() => store.drop())
 

@@ -8,7 +8,7 @@ import { Database } from '../../src/storage/postgres/database.js'
 import { openPostgres, type PostgresStorage } from '../../src/storage/postgres/index.js'
 import { Settle } from '../../src/storage/postgres/settle.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
-import { type Scratch, scratch } from '../support/postgres.js'
+import { type Scratch, scratch, withYesterday } from '../support/postgres.js'
 
 /** Tables that grow with the backlog or with time; a day without records is empty and may be read whole. */
 const LARGE = /Seq Scan on "?(ready|delayed|dead|idempotency|revoked)\b/
@@ -43,6 +43,7 @@ async function fill(): Promise<void> {
     select (1 + n % 2) * 64 + n % 10, 2, :s.clock() - 30000000 + n, gen_random_uuid(), 'kind', '{}' from generate_series(1, 30000) n`)
   await store.sql(`insert into :s.delayed (lane, bytes, due, id, kind, payload, enqueued)
     select (1 + n % 2) * 64 + n % 10, 2, :s.clock() + (n - 500) * 1000000::bigint, gen_random_uuid(), 'kind', '{}', :s.clock() from generate_series(1, 30000) n`)
+  await withYesterday(store)
   await store.sql(`insert into :s.ended (id, queue, state, level, kind, enqueued, ended, payload)
     select gen_random_uuid(), 1 + n % 2, 1, 4, 'kind', now(), now() - n * interval '1 ms', '{}' from generate_series(1, 30000) n`)
   // Fifty failures, each of 600 letters.

@@ -7,7 +7,7 @@ import { ownDatabase } from '../support/database.js'
 import { held } from '../support/held.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { PageCounter } from '../support/page-counter.js'
-import { type Scratch, scratch } from '../support/postgres.js'
+import { type Scratch, scratch, withYesterday } from '../support/postgres.js'
 import { quoted, Roles } from '../support/roles.js'
 
 const DAY_MS = 86_400_000
@@ -159,6 +159,7 @@ test('a role that lacks a right for one part of pruning is told so, and prunes t
 /** Records of one queue, one each second, some of them at one instant. */
 async function manyRecords(own: Scratch, from: number, to: number): Promise<void> {
   await own.sql('select :s.ensure_queue($1, 4)', ['many'])
+  await withYesterday(own)
   await own.sql(
     `insert into :s.ended (id, queue, state, level, kind, enqueued, ended, payload)
       select gen_random_uuid(), 1, 1, 4, 'kind', t, t, '1' from (select now() - (n / 3) * interval '1 ms' as t from generate_series($1::int, $2::int) n) t`,

@@ -93,3 +93,8 @@ async function movableClock(sql: (text: string) => Promise<unknown>): Promise<vo
   await sql(`create or replace function :s.clock() returns bigint language plpgsql stable as $$
     begin return (extract(epoch from clock_timestamp()) * 1000000)::bigint + (select us from :s.test_clock); end $$`)
 }
+
+/** Makes the day table of yesterday: what a test dates back by minutes or hours may have ended before midnight. */
+export async function withYesterday(store: Scratch): Promise<void> {
+  await store.sql(`select :s.ensure_day((now() at time zone 'UTC')::date - 1)`)
+}

@@ -8,7 +8,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type EmbeddedServer, startEmbedded } from '@leasehold/embedded'
-import { countInLog, isRunning, query, scratch, spawnUser, until, watchdogOf } from './fixture.js'
+import { countInLog, isRunning, query, scratch, spawnUser, until, watchdogOf } from '../embedded/fixture.js'
 
 test('a server whose directory is removed ends', async (t) => {
   const { dir, lost, watchdog } = await startToLose(t)

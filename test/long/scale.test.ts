@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import { until } from '../support/until.js'
-import { type CliStore, cliStore, handlerModule, run, scratchFolder, start } from './command.js'
+import { type CliStore, cliStore, handlerModule, run, scratchFolder, start } from '../cli/command.js'
 
 interface Figures {
   depth: number

@@ -9,7 +9,7 @@ import { startEmbedded } from '@leasehold/embedded'
 import pg from 'pg'
 import type { Finding } from '../../src/cli/doctor/finding.js'
 import { connect, type Queue } from '../../src/index.js'
-import { examine, withQueue } from './patient.js'
+import { examine, withQueue } from '../cli/patient.js'
 
 const SCHEMA = 'sick'
 const SETTINGS = {

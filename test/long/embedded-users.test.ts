@@ -5,7 +5,16 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startEmbedded } from '@leasehold/embedded'
-import { countInLog, isRunning, query, scratch, spawnProgram, spawnUser, until, watchdogOf } from './fixture.js'
+import {
+  countInLog,
+  isRunning,
+  query,
+  scratch,
+  spawnProgram,
+  spawnUser,
+  until,
+  watchdogOf,
+} from '../embedded/fixture.js'
 
 test('eight processes at once on an empty directory share one initdb and one server', async (t) => {
   const dir = join(await scratch(t), 'server')

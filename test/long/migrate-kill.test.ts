@@ -11,7 +11,7 @@ import { startPooler } from '../support/pgbouncer.js'
 import { catalogOf } from '../upgrade/catalog.js'
 import { RELEASES, releaseSql } from '../upgrade/release.js'
 
-const CHILD = fileURLToPath(new URL('./migrator-child.js', import.meta.url))
+const CHILD = fileURLToPath(new URL('../postgres/migrator-child.js', import.meta.url))
 const SCHEMA = 'app_jobs'
 
 /** From nothing, and from each kept release. */

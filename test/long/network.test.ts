@@ -10,7 +10,7 @@ import { Children } from '../support/children.js'
 import { type Scratch, scratch } from '../support/postgres.js'
 import { TcpProxy } from '../support/proxy.js'
 import { until } from '../support/until.js'
-import { pause } from './worker-child.js'
+import { pause } from '../process/worker-child.js'
 
 let store: Scratch
 let proxy: TcpProxy
@@ -43,7 +43,7 @@ class Child {
   }
 
   static async up(url: string, role: string): Promise<Child> {
-    const path = fileURLToPath(new URL('./network-child.js', import.meta.url))
+    const path = fileURLToPath(new URL('../process/network-child.js', import.meta.url))
     const forked = fork(path, [url, store.schema, role], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     const child = new Child(forked)
     await until(`the ${role} is up`, () => child.told.includes('up') || forked.exitCode !== null)
