@@ -34,6 +34,7 @@ const BY_OPERATION = {
   depth: 'operating',
   capacity: 'operating',
   limits: 'order',
+  tenants: 'order',
   promote: 'time',
   expire: 'time',
   retry: 'failure',

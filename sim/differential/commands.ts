@@ -4,6 +4,7 @@
  * own fences. Made by sequences.ts, played by play.ts.
  */
 import { type JobSpec, SPEC_DEFAULTS } from '../../src/core/job.js'
+import type { Share } from '../../src/core/tenants.js'
 import type { MatchState, QueueOrder, RateLimit } from '../../src/storage/storage.js'
 
 export const QUEUES = ['alpha', 'beta', 'gamma'] as const
@@ -55,6 +56,14 @@ const VARIED: readonly Partial<JobSpec>[] = [
   { expiresInMs: 2 * MINUTE_MS },
   { attempts: 2, ageLimitMs: 3 * MINUTE_MS, timeoutMs: 1_000 },
 ]
+/** The queue in which jobs have tenants. */
+export const SHARED_QUEUE = 2
+export const SHARES: readonly Share[] = [
+  {},
+  { tenant: 'a' },
+  { tenant: 'b', weight: 3 },
+  { tenant: 'ä "', weight: 0.5 },
+]
 export const SPECS: readonly JobSpec[] = VARIED.map((more) => ({ ...SPEC_DEFAULTS, backoff: BACKOFF, ...more }))
 /** Tokens come between the instants of operations: two stores that look microseconds apart see as many. */
 const TOKEN_MS = MINUTE_MS + 30_017
@@ -77,6 +86,8 @@ export interface JobSketch {
   /** The delay is told as an instant of the store's clock; before now for 'past'. */
   due: 'delay' | 'instant' | 'past'
   spec: number
+  /** Of the shares; those of one queue only have any, so that the others go on without. */
+  tenant: number
   /** 0: none, else a key. */
   key: number
   /** Which text the caller hashed. */

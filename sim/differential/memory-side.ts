@@ -47,7 +47,7 @@ function lanesOf(state: MemoryState): Places['lanes'] {
   const lanes: Places['lanes'] = {}
   const ready = [...state.jobs.inState('ready').items()].sort((a, b) => lanePosition(a) - lanePosition(b))
   for (const job of ready) {
-    const range = job.suspect ? 'suspects' : job.front ? 'front' : 'backlog'
+    const range = job.suspect ? 'suspects' : job.fairPlace !== null ? 'fair' : job.front ? 'front' : 'backlog'
     const lane = textOfLane(job.queue, job.priority, range)
     lanes[lane] = [...(lanes[lane] ?? []), job.id]
   }

@@ -26,7 +26,7 @@ export interface LeaseRecord {
   crashed: string | null
 }
 
-export type Range = 'backlog' | 'front' | 'suspects'
+export type Range = 'backlog' | 'front' | 'suspects' | 'fair'
 
 export function textOfLane(queue: string, level: number, range: Range): string {
   return `${queue} ${level} ${range}`

@@ -1,4 +1,5 @@
 /** Plays the operations of producers and workers on one stage. Called by play.ts. */
+import type { JobSpec } from '../../src/core/job.js'
 import type { Outcome } from '../../src/core/settlement.js'
 import type { Beat, ClaimRequest, NewJob, Settlement } from '../../src/storage/storage.js'
 import { after, afterCrash } from '../../src/testing/conformance/worker.js'
@@ -18,6 +19,8 @@ import {
   QUEUES,
   RETENTIONS_MS,
   type SettlementSketch,
+  SHARED_QUEUE,
+  SHARES,
   SPECS,
 } from './commands.js'
 import { normalBeat, normalClaim, normalOutcome, normalTakeOver } from './normal.js'
@@ -110,13 +113,21 @@ function withoutTie(job: NewJob, call: readonly NewJob[]): NewJob {
 
 /** In a store that has a cheaper way for those. */
 function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
-  return !chosen && idempotency === undefined && spec.expiresInMs === undefined && 'delayMs' in due && due.delayMs === 0
+  return (
+    !chosen &&
+    idempotency === undefined &&
+    spec.expiresInMs === undefined &&
+    spec.tenant === undefined &&
+    'delayMs' in due &&
+    due.delayMs === 0
+  )
 }
 
 /** `nth`: of its call, or that it is a call of its own. */
 function newJob(stage: Stage, sketch: JobSketch, nth: number | 'single'): NewJob {
   const key = sketch.key === 0 ? undefined : KEYS[sketch.key - 1]!
-  const spec = SPECS[sketch.spec]!
+  const share = sketch.queue === SHARED_QUEUE ? SHARES[sketch.tenant]! : {}
+  const spec = { ...SPECS[sketch.spec]!, ...share } as JobSpec
   return {
     id: sketch.id < 2 ? stage.newId() : stage.idAt(sketch.id - 2),
     ...(sketch.id === 0 ? {} : { chosen: true }),

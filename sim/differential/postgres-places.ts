@@ -5,7 +5,7 @@ import { type Places, type Range, textOfLane } from './places.js'
 export const PLACES_SQL = `select json_build_object(
   'ready', (select coalesce(json_agg(json_build_array(q.name, r.lane % 64, r.id) order by r.lane, r.pos), '[]')
     from :s.ready r join :s.queue q on q.id = r.lane / 64),
-  'delayed', (select coalesce(json_agg(json_build_array(d.id, d.due / 1000.0, d.lane % 64 >= 32)), '[]') from :s.delayed d),
+  'delayed', (select coalesce(json_agg(json_build_array(d.id, d.due / 1000.0, d.lane & 48 = 32)), '[]') from :s.delayed d),
   'expiring', (select coalesce(json_agg(json_build_array(w.id, e.at / 1000.0)), '[]') from :s.expiry e
     join (select id, history, spec, coalesce(enqueued, pos) as enqueued from :s.ready
       union all select id, history, spec, enqueued from :s.delayed) w on w.id = e.id
@@ -24,7 +24,7 @@ type Rows = Omit<Places, 'lanes' | 'deadFences'> & {
   deadFences: [fence: number, open: string, at: number][]
 }
 
-const RANGES: readonly Range[] = ['backlog', 'front', 'suspects']
+const RANGES: readonly Range[] = ['backlog', 'front', 'suspects', 'fair']
 
 export function readPlaces({ ready, deadFences, ...rows }: Rows, numberOf: (fence: number) => number): Places {
   const lanes: Places['lanes'] = {}

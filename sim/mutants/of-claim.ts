@@ -1,5 +1,5 @@
 /** Stores that claim, beat, take over or promote wrongly. */
-import type { JobRow } from '../../src/storage/memory/jobs.js'
+import type { Head } from '../../src/storage/memory/lanes.js'
 import type { Claim, Settlement, TakeOver } from '../../src/storage/storage.js'
 import type { SimulatedStore } from '../../src/testing/simulator/index.js'
 import { eachTime, type Mutant } from './mutant.js'
@@ -234,7 +234,7 @@ function turnFences(store: SimulatedStore): void {
 }
 
 /** Only the first ones by the wrong order are there to be taken. */
-function ordersCandidates(store: SimulatedStore, by: (a: JobRow, b: JobRow) => number): void {
+function ordersCandidates(store: SimulatedStore, by: (a: Head, b: Head) => number): void {
   const { lanes } = store.inside.jobs
   const candidates = lanes.candidates.bind(lanes)
   lanes.candidates = (queue, kinds, limit) => candidates(queue, kinds, 1_000).sort(by).slice(0, limit)

@@ -2,7 +2,7 @@
 import { instant } from './due.js'
 import { IDEMPOTENCY_KEY_BYTES_MAX } from './job.js'
 import { type Check, duration, type Given, type Held, invalidOption, name, type OptionTable, text } from './options.js'
-import { expiresIn, idempotencyRetention, jobRetry, maxWait, priority, timeout } from './policy.js'
+import { expiresIn, idempotencyRetention, jobRetry, maxWait, priority, tenant, timeout, weight } from './policy.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -33,6 +33,10 @@ export const SHARED_CHOICES = {
   retry: { check: jobRetry },
   /** Refused (WAIT_TOO_LONG) where it is expected to wait longer for its start, instead of what the kind says. */
   maxWait: { check: maxWait },
+  /** Whose share of the queue it takes: the jobs of tenants take turns, however many one of them has waiting. */
+  tenant: { check: tenant },
+  /** How large the share of the tenant is, from 0.01 to 100; 1 unless given. */
+  weight: { check: weight },
 } satisfies OptionTable
 
 export const idempotencyKey = text(IDEMPOTENCY_KEY_BYTES_MAX)

@@ -88,7 +88,7 @@ export interface LeaseSeen {
 
 /** A list of ready jobs. */
 export interface ListSeen {
-  range: 'front' | 'back' | 'suspects'
+  range: 'front' | 'fair' | 'back' | 'suspects'
   /** Of all in the list; suspects of all levels are one list. */
   priority: number
   /** The first ones, in the order in which claims read the list, whatever their kinds. */

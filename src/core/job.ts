@@ -50,6 +50,10 @@ export interface JobSpec {
   /** Not started this long after its enqueue: dead (expired). */
   expiresInMs?: number
   idempotencyKey?: string
+  /** Whose share of its queue it takes. */
+  tenant?: string
+  /** How large that share is, beside others of weight 1. */
+  weight?: number
 }
 
 export const SPEC_DEFAULTS: JobSpec = Object.freeze({

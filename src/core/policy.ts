@@ -13,9 +13,11 @@ import {
   type OptionTable,
   oneOf,
   optionReader,
+  text,
   whole,
 } from './options.js'
 import { didYouMean } from './suggest.js'
+import { TENANT_BYTES_MAX, WEIGHT_MAX, WEIGHT_MIN } from './tenants.js'
 
 const DAY_MS = 86_400_000
 export const ATTEMPTS_MAX = 100_000
@@ -33,6 +35,8 @@ export const timeout = duration(LONGEST)
 export const ageLimit = duration(LONGEST)
 export const expiresIn = duration({ minMs: 1 })
 export const maxWait = duration({ minMs: 1, maxMs: 366 * DAY_MS })
+export const tenant = text(TENANT_BYTES_MAX)
+export const weight = between(WEIGHT_MIN, WEIGHT_MAX)
 export const idempotencyRetention = duration({ minMs: 1_000, maxMs: 3_660 * DAY_MS })
 
 const BACKOFF_OPTIONS = {
@@ -130,13 +134,16 @@ export interface SpecChoice {
   retry: JobRetry | undefined
   timeout: number | undefined
   expiresIn: number | undefined
+  tenant: string | undefined
+  weight: number | undefined
 }
 
 /** The spec of one job: the very object of its kind unless the job differs from it. */
 export function specOfJob(spec: JobSpec, choice: SpecChoice, idempotencyKey: string | undefined): JobSpec {
-  const { retry, timeout, expiresIn } = choice
-  if (retry === undefined && timeout === undefined && expiresIn === undefined && idempotencyKey === undefined)
-    return spec
+  const { retry, timeout, expiresIn, tenant, weight } = choice
+  if (weight !== undefined && tenant === undefined)
+    throw badRelation('weight', 'it is the share of a tenant; give a tenant, or leave it out')
+  if ([retry, timeout, expiresIn, tenant, idempotencyKey].every((said) => said === undefined)) return spec
   if (retry !== undefined && spec.delivery === 'at-most-once') throw retriesNever()
   return {
     ...spec,
@@ -145,6 +152,8 @@ export function specOfJob(spec: JobSpec, choice: SpecChoice, idempotencyKey: str
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(expiresIn === undefined ? {} : { expiresInMs: expiresIn }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(weight === undefined ? {} : { weight }),
   }
 }
 

@@ -12,6 +12,7 @@ import {
   quotasOfLists,
   TIER_PATTERN,
 } from './priority.js'
+import { inFairOrder } from './tenants.js'
 
 /** A claim, as far as it decides who is taken. Kinds absent: all. */
 export interface ClaimSeen {
@@ -141,8 +142,8 @@ function lineOf(list: ListSeen, kinds: readonly string[] | undefined): Line {
 
 /** As a claim of so many reads them: of a level the front list first; of one call what came in first. */
 function waiting(lines: readonly Line[], limit: number): Waiting[] {
-  const read = lines.flatMap(({ priority, entries }, list) =>
-    entries.slice(0, limit).map(
+  const read = lines.flatMap(({ range, priority, entries }, list) =>
+    (range === 'fair' ? inFairOrder(entries.slice(0, limit)) : entries.slice(0, limit)).map(
       ({ dueAt, dueNth }): Waiting => ({
         priority,
         dueAt,

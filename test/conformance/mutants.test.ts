@@ -12,6 +12,7 @@ import { MUTANTS_OF_DEPTH } from './mutants-of-depth.js'
 import { MUTANTS_OF_FACTS } from './mutants-of-facts.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
 import { MUTANTS_OF_LIMITS } from './mutants-of-limits.js'
+import { MUTANTS_OF_TENANTS } from './mutants-of-tenants.js'
 import { MUTANTS_OF_WORK } from './mutants-of-work.js'
 
 const BY_NAME = new Map(CASES.map((conformanceCase) => [conformanceCase.name, conformanceCase]))
@@ -21,6 +22,7 @@ for (const mutant of [
   ...MUTANTS_OF_KEEPING,
   ...MUTANTS_OF_DEAD,
   ...MUTANTS_OF_LIMITS,
+  ...MUTANTS_OF_TENANTS,
   ...MUTANTS_OF_DEPTH,
   ...MUTANTS_OF_FACTS,
 ]) {

@@ -6,11 +6,11 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect, defineJob, type Queue, type QueueEvent, type Worker, worker } from '../../src/index.js'
+import { pause } from '../process/worker-child.js'
 import { Children } from '../support/children.js'
 import { type Scratch, scratch } from '../support/postgres.js'
 import { TcpProxy } from '../support/proxy.js'
 import { until } from '../support/until.js'
-import { pause } from '../process/worker-child.js'
 
 let store: Scratch
 let proxy: TcpProxy

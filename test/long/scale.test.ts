@@ -1,8 +1,8 @@
 /** `leasehold scale`: what an autoscaler is told, of queues, jobs and workers of any kind. */
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
-import { until } from '../support/until.js'
 import { type CliStore, cliStore, handlerModule, run, scratchFolder, start } from '../cli/command.js'
+import { until } from '../support/until.js'
 
 interface Figures {
   depth: number

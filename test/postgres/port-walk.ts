@@ -54,6 +54,13 @@ const ENQUEUE: Walk<Own> = {
     const again = newJob({ idempotency })
     assert.deepEqual(await store.enqueue([again]), [{ status: 'duplicate', id: jobs[1]!.id }])
     await store.enqueue([newJob({ queue: realEnv.id(), priority: 9 })])
+    const shared = realEnv.id()
+    const ofTenant = newJob({ queue: shared, spec: { ...newJob().spec, tenant: 'a' } })
+    const shares = await store.enqueue([ofTenant, newJob({ queue: shared })])
+    assert.deepEqual(
+      shares.map(({ status }) => status),
+      ['created', 'created'],
+    )
     const queue = realEnv.id()
     await owner.control.limit(queue, { depth: { limit: 1, kinds: { kind: 1 } } })
     const bounded = [newJob({ queue }), newJob({ queue })]

@@ -35,6 +35,7 @@ const TABLES = [
   'dead',
   'idempotency',
   'queue_limit',
+  'fair_lane',
   'expiry',
   'idle',
   'worker',

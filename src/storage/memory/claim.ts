@@ -5,6 +5,7 @@ import { ageingKey, type QueueOrder, quotasOfLists } from '../../core/priority.j
 import type { Claim, ClaimedJob, ClaimRequest, Lease } from '../storage.js'
 import { copyOfHistory, copyOfSpec } from './copy.js'
 import { type JobRow, lanePosition, neverStarted } from './jobs.js'
+import type { Head } from './lanes.js'
 import { isWhole, type LeaseRow, type Slot } from './leases.js'
 import { settle } from './settle.js'
 import type { MemoryState } from './state.js'
@@ -130,6 +131,7 @@ function takeJobs(state: MemoryState, request: ClaimRequest, now: number): numbe
     const turn = turns.get(queue)!
     const jobs = firstOfLanes(state.jobs.lanes.candidates(queue, kinds, most), order, turn, most)
     for (const batch of batches(jobs, apart)) lease(state, request, batch, false, now)
+    serve(state, jobs)
     turns.set(queue, turn + jobs.length)
     taken += jobs.length
   }
@@ -142,21 +144,30 @@ function takeJobs(state: MemoryState, request: ClaimRequest, now: number): numbe
  * The order of the queue decides how many each lane gives; a lane gives its first ones. They go in the order of the
  * queue, but for what it reserves: that only matters for who is taken.
  */
-function firstOfLanes(candidates: readonly JobRow[], order: QueueOrder, turn: number, limit: number): JobRow[] {
+function firstOfLanes(candidates: readonly Head[], order: QueueOrder, turn: number, limit: number): JobRow[] {
   const quotas = quotasOfLists(candidates, { order, turn, limit }, laneOf)
-  const inLanes = candidates.toSorted((a, b) => lanePosition(a) - lanePosition(b))
-  const firsts = inLanes.filter((job) => {
-    const left = quotas.get(laneOf(job)) ?? 0
-    quotas.set(laneOf(job), left - 1)
+  const inLanes = candidates.toSorted((a, b) => lanePosition(a.job) - lanePosition(b.job))
+  const firsts = inLanes.filter((head) => {
+    const left = quotas.get(laneOf(head)) ?? 0
+    quotas.set(laneOf(head), left - 1)
     return left > 0
   })
-  const keyOf = order === 'ageing' ? ageingKey : ({ dueAt }: JobRow) => dueAt
-  const levelOf = order === 'ageing' ? () => 0 : ({ priority }: JobRow) => priority
-  return firsts.sort((a, b) => levelOf(b) - levelOf(a) || keyOf(a) - keyOf(b) || a.dueNth - b.dueNth)
+  const keyOf = order === 'ageing' ? ageingKey : ({ dueAt }: Head) => dueAt
+  const levelOf = order === 'ageing' ? () => 0 : ({ priority }: Head) => priority
+  // Those of one fair list that count as due together are in its order already.
+  firsts.sort((a, b) => levelOf(b) - levelOf(a) || keyOf(a) - keyOf(b) || a.dueNth - b.dueNth)
+  return firsts.map(({ job }) => job)
 }
 
-function laneOf({ priority, front }: JobRow): number {
-  return priority * 2 + (front ? 1 : 0)
+function laneOf({ job: { priority, front, fairPlace } }: Head): number {
+  return priority * 3 + (fairPlace !== null ? 2 : front ? 1 : 0)
+}
+
+/** What comes into a fair list from now on starts at what was taken last from it. */
+function serve(state: MemoryState, jobs: readonly JobRow[]): void {
+  const ofFairLists = jobs.filter(({ fairPlace }) => fairPlace !== null)
+  const lasts = new Map(ofFairLists.sort((a, b) => a.fairPlace! - b.fairPlace!).map((job) => [job.priority, job]))
+  for (const job of lasts.values()) state.jobs.lanes.fair.serve(job)
 }
 
 /** What shares a lease. The order of the batches is that of their first jobs. */

@@ -12,6 +12,7 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], options: En
   if (options.tx !== undefined)
     throw new QueueError('CAPABILITY_MISSING', 'the memory store has no transactions: leave out { tx }')
   const now = state.now()
+  for (const job of jobs) if (job.spec.tenant !== undefined) state.jobs.lanes.fair.mark(job)
   return jobs.map((job) => enqueueOne(state, job, now))
 }
 
@@ -103,6 +104,7 @@ function newRow(state: MemoryState, job: NewJob, now: number): JobRow {
     expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
     suspect: false,
     front: false,
+    fairPlace: null,
     dueNth: dueAt > now ? 0 : enqueuedNth,
     enqueuedNth,
     queueNumber: state.queues.numberOf(job.queue),

@@ -105,7 +105,7 @@ function listsSeen(state: MemoryState, own: JobRow): ListSeen[] {
   // One more tells whether there are more.
   if (own.suspect) return [listSeen('suspects', 0, lanes.suspects(own.queue, LIST_ENTRIES_MAX + 1), own)]
   const heads = lanes.heads(own.queue, LIST_ENTRIES_MAX + 1).filter(({ jobs }) => jobs.length > 0)
-  return heads.map(({ priority, front, jobs }) => listSeen(front ? 'front' : 'back', priority, jobs, own))
+  return heads.map(({ priority, list, jobs }) => listSeen(list, priority, jobs, own))
 }
 
 function listSeen(range: ListSeen['range'], priority: number, jobs: readonly JobRow[], job: JobRow): ListSeen {

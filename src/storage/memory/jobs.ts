@@ -35,6 +35,8 @@ export interface JobRow {
   suspect: boolean
   /** Waits in the front list of its lane: it was there before. */
   front: boolean
+  /** Where it stands in the fair list of its level; null: not there. */
+  fairPlace: number | null
   /** Orders what became due at one instant: rises with each that is due when it comes in; 0 for who waited for it. */
   dueNth: number
   /** Of its enqueue. */
@@ -102,7 +104,7 @@ export class JobTable {
   insert(job: JobRow, now: number): void {
     assert(!this.byId.has(job.id), `job ${job.id} is in the store already`)
     this.byId.set(job.id, job)
-    if (job.dueAt <= now) this.enter(job, 'ready', 'ready')
+    if (job.dueAt <= now) this.enterBack(job)
     else this.enterDelayed(job)
   }
 
@@ -119,8 +121,7 @@ export class JobTable {
     this.leave(job)
     job.dueAt = dueAt
     job.dueNth = nth
-    job.front = false
-    this.enterWaiting(job, 'ready', 'ready')
+    this.enterBack(job)
   }
 
   /** It was there before: ready again, ahead of what came due after it. */
@@ -129,6 +130,7 @@ export class JobTable {
     job.dueAt = dueAt
     job.dueNth = nth
     job.front = true
+    job.fairPlace = null
     this.enterWaiting(job, 'ready', 'ready')
   }
 
@@ -169,8 +171,16 @@ export class JobTable {
     this.byId.delete(job.id)
   }
 
+  /** Of a level that shares fairly, behind what waits of its tenant. */
+  private enterBack(job: JobRow): void {
+    job.front = false
+    job.fairPlace = job.suspect ? null : this.lanes.fair.placeFor(job)
+    this.enterWaiting(job, 'ready', 'ready')
+  }
+
   private enterDelayed(job: JobRow): void {
     job.front = false
+    job.fairPlace = null
     this.enterWaiting(job, 'delayed', job.history === null ? 'delayed' : 'retrying')
   }
 
@@ -233,14 +243,15 @@ function naturalKey(job: JobRow): SortKey {
   }
 }
 
-/** By queue, then by level, the higher first; in a level suspects, then what was there before, then all others. */
-function laneRank({ queueNumber, priority, suspect, front }: JobRow): number {
-  const range = suspect ? 0 : front ? 1 : 2
-  return (queueNumber * PRIORITY_LEVELS + PRIORITY_LEVELS - 1 - priority) * 3 + range
+/** By queue, then by level, the higher first; in a level the fair list, suspects, what was there before, all others. */
+function laneRank({ queueNumber, priority, suspect, front, fairPlace }: JobRow): number {
+  const range = suspect ? 1 : fairPlace !== null ? 0 : front ? 2 : 3
+  return (queueNumber * PRIORITY_LEVELS + PRIORITY_LEVELS - 1 - priority) * 4 + range
 }
 
 /** Its place in its list. Suspects that were there before come ahead of the others of their level. */
-export function lanePosition({ front, position }: JobRow): number {
+export function lanePosition({ front, position, fairPlace }: JobRow): number {
+  if (fairPlace !== null) return fairPlace
   return front ? position - FRONT_OFFSET : position
 }
 

@@ -2,7 +2,7 @@
 import type { Env } from '../../core/env.js'
 import { AGEING_INTERVAL_MS, TIER_PATTERN } from '../../core/priority.js'
 import type { Claim, ClaimRequest, Lease } from '../storage.js'
-import { decodeJob, microseconds, plainArray, textArray, type WireJob } from './codec.js'
+import { decodeJob, isFairLane, microseconds, plainArray, textArray, type WireJob } from './codec.js'
 import { Cursors, type Promoted } from './cursors.js'
 import type { Database, Row, Statement } from './database.js'
 import type { Queues } from './queues.js'
@@ -12,6 +12,8 @@ import { decodeAnswers, type Settle, settlementArrays } from './settle.js'
 const IDLE_MARK_POLLS = 3
 /** Payload bytes of one claim, beyond its first job. */
 const CLAIM_BYTES_MAX = 8_388_608
+/** Virtual times come as floating numbers, which are off by less than this. */
+const FAIR_MARGIN = 4_096
 
 /** Workers of one process whose cursors are remembered. */
 const WORKERS_MAX = 32
@@ -35,7 +37,7 @@ export class ClaimOperation {
       name: 'lh_claim',
       // A server that was demoted would find nothing, and may say that a worker is gone that it does not know: asked to
       // write, it says what it is instead.
-      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8, limited, next_token::float8,
+      text: `select status, leases, settled, more, next_due::float8, paused, now_us::float8, limited, next_token::float8, fair_lanes, fair_served,
         case when current_setting('transaction_read_only')::boolean then nextval('${schema.replaceAll("'", "''")}.fence') end from ${schema}.claim_jobs($1, $2, $3::int[], $4::int[], $5::bigint[], $6,
         $7::text[], $8::text[], $9, $10::int[], $11, $12::int[], $13::bigint[], $14, $15, $16, $17::bigint[], $18::int[], $19::int[], $20::boolean[],
         $21::bigint[], $22::bigint[], $23::bigint[], $24::text[], $25::json[], $26::json[])`,
@@ -104,7 +106,10 @@ export class ClaimOperation {
     const leases = decodeLeases(wire, (id) => this.queues.name(id), text)
     const more = row.more as boolean
     const paused = row.paused as number[]
-    for (const [lane, pos] of lastTaken(wire)) {
+    const served = servedOf(row)
+    for (const [lane, taken] of lastTaken(wire)) {
+      // What comes into a fair list may stand before what was just taken, but not before what is being served.
+      const pos = isFairLane(lane) ? Math.max(0, Math.min(taken, served.get(lane) ?? 0) - FAIR_MARGIN) : taken
       if (sweep && more) cursors.returned(lane, pos)
       else cursors.reached(lane, pos)
     }
@@ -143,6 +148,13 @@ function lastTaken(wire: WireLease[]): Map<number, number> {
   for (const [, alone, , jobs] of wire)
     for (const [, , lane, pos] of alone ? [] : jobs) last.set(lane, Math.max(last.get(lane) ?? 0, pos))
   return last
+}
+
+/** Of each fair list that was read: the virtual time up to which it was claimed. */
+function servedOf(row: Row): Map<number, number> {
+  const lanes = (row.fair_lanes as number[] | null) ?? []
+  const served = (row.fair_served as number[] | null) ?? []
+  return new Map(lanes.map((lane, at) => [lane, served[at]!]))
 }
 
 export function decodeLeases(wire: WireLease[], nameOf: (queueId: number) => string, text: string): Lease[] {

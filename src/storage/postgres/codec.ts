@@ -21,6 +21,11 @@ export function isBacklog(lane: number): boolean {
   return (lane & 48) === 0
 }
 
+/** Whether it is the fair list of its level: positions are virtual times. */
+export function isFairLane(lane: number): boolean {
+  return (lane & 48) === 48
+}
+
 /** An array literal of numbers, booleans or uuids: nothing in it needs quotes. */
 export function plainArray(values: readonly (number | boolean | string | null)[]): string {
   let text = '{'

@@ -14,7 +14,19 @@ export interface TransactionClient {
 
 /** Ready at once and nothing to look up: the cheap statement will do. */
 function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
-  return !chosen && idempotency === undefined && spec.expiresInMs === undefined && 'delayMs' in due && due.delayMs <= 0
+  return (
+    !chosen &&
+    idempotency === undefined &&
+    spec.expiresInMs === undefined &&
+    spec.tenant === undefined &&
+    'delayMs' in due &&
+    due.delayMs <= 0
+  )
+}
+
+/** Its level needs a fair list. */
+function isFair({ spec }: NewJob): boolean {
+  return spec.tenant !== undefined
 }
 
 interface Placed {
@@ -74,7 +86,7 @@ export class Enqueue {
     const shared = new Set<number>()
     for (let index = 0; index < jobs.length; index++) {
       const job = jobs[index]!
-      const id = this.queues.known(job.queue, job.priority) ?? (await this.ensured(job))
+      const id = this.queues.known(job.queue, job.priority, isFair(job)) ?? (await this.ensured(job))
       const placed = { job, index, lane: laneOf(id, job.priority) }
       if (isPlain(job)) plain.push(placed)
       else {
@@ -92,7 +104,7 @@ export class Enqueue {
 
   private async ensured(job: NewJob): Promise<number> {
     try {
-      return await this.queues.ensure(job.queue, job.priority)
+      return await this.queues.ensure(job.queue, job.priority, isFair(job))
     } catch (error) {
       // Whatever became of the queue's row: the job itself was not sent.
       throw queueError(error, 'enqueue', job.id)

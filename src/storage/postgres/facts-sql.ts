@@ -23,7 +23,7 @@ export function factsStatement(schema: string): Statement {
     q as materialized (select q.* from ${schema}.queue q where q.id = (select j.queue from j)),
     w as materialized (select w.id, w.info, w.started_at, coalesce((w.info -> 'queues')::jsonb ? (select q.name from q), false) as serves
       from ${schema}.worker w where least(w.seen, w.main_seen) >= (select n.now from n) - w.lease_us)
-    select j.*, q.name as queue_name, q.paused, q.draining, q.ordering, n.now / 1000.0::float8 as now_ms, coalesce(j.lane % 64 >= 32, false) as suspect,
+    select j.*, q.name as queue_name, q.paused, q.draining, q.ordering, n.now / 1000.0::float8 as now_ms, coalesce(j.lane & 48 = 32, false) as suspect,
       ${workersText(schema)} as workers,
       (select count(*)::int from w where not w.serves) as elsewhere,
       (select json_build_object('name', h.info ->> 'name', 'lastBeatAgoMs', (n.now - h.seen) / 1000.0::float8,
@@ -73,7 +73,7 @@ function listsText(schema: string): string {
   const suspects = `select ${row}, row_number() over (order by r.lane desc, r.pos) as n from ${schema}.ready r
           where r.lane between q.id * 64 + 32 and q.id * 64 + 47 order by r.lane desc, r.pos`
   return `(select json_agg(t.list) from (
-        select s.list from (values (0), (1)) g(n), generate_series(0, 15) v(n), lateral ${list('g.n', 'v.n', ofLane)} s
-          where j.state = 'ready' and j.lane % 64 < 32 and (q.levels >> v.n) & 1 = 1
-        union all select s.list from (values (2)) g(n), lateral ${list('g.n', '0', suspects)} s where j.state = 'ready' and j.lane % 64 >= 32) t)`
+        select s.list from (values (0), (1), (3)) g(n), generate_series(0, 15) v(n), lateral ${list('g.n', 'v.n', ofLane)} s
+          where j.state = 'ready' and j.lane & 48 <> 32 and (q.levels >> v.n) & 1 = 1
+        union all select s.list from (values (2)) g(n), lateral ${list('g.n', '0', suspects)} s where j.state = 'ready' and j.lane & 48 = 32) t)`
 }

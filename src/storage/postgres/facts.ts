@@ -6,12 +6,12 @@ import type { Row } from './database.js'
 import { readHistory } from './odd-text.js'
 
 /** See facts-sql.ts. */
-type WireList = [range: 0 | 1 | 2, level: number, kinds: string[], dues: number[], own: number | null, cut: boolean]
+type WireList = [range: 0 | 1 | 2 | 3, level: number, kinds: string[], dues: number[], own: number | null, cut: boolean]
 
 /** An older worker says nothing of its kinds. */
 type WireWorker = Omit<WorkerSeen, 'kinds'> & { kinds: string[] | null }
 
-const RANGES = ['back', 'front', 'suspects'] as const
+const RANGES = ['back', 'front', 'suspects', 'fair'] as const
 
 export function decodeFacts(row: Row): JobFacts {
   return {

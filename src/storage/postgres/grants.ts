@@ -17,7 +17,17 @@ export type SchemaRole = 'worker' | 'producer' | 'reader'
 const STATE = ['migration', 'functions']
 const VIEWS = ['job']
 const JOBS = ['ready', 'delayed', 'lease', 'ended', 'dead']
-const BESIDE = ['queue', 'queue_limit', 'worker', 'claim_request', 'revoked', 'idempotency', 'expiry', 'idle']
+const BESIDE = [
+  'queue',
+  'queue_limit',
+  'fair_lane',
+  'worker',
+  'claim_request',
+  'revoked',
+  'idempotency',
+  'expiry',
+  'idle',
+]
 const SEQUENCES = ['fence', 'front']
 
 type Grants = (schema: SchemaName, plan: SchemaPlan) => string[]
@@ -32,7 +42,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   producer: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, 'idle'])}`,
     // Queues and levels are made where they are missing; whether one is paused is none of its business.
-    `select (id, name, levels, draining, bounded), insert, update (levels) on ${named(quoted, ['queue'])}`,
+    `select (id, name, levels, draining, bounded, fair), insert, update (levels, fair) on ${named(quoted, ['queue'])}`,
     `insert on ${named(quoted, ['ready', 'delayed', 'expiry'])}`,
     `select, insert, delete on ${named(quoted, ['idempotency'])}`,
     // Whether an id is known, and whether the job of a key has ended.
@@ -50,6 +60,8 @@ const ENQUEUE_FUNCTIONS = [
   'clock',
   'instant',
   'ensure_queue',
+  'ensure_fair',
+  'fair_positions',
   'hint',
   'enqueue_ready',
   'enqueue_mixed',

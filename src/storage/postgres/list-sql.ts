@@ -34,8 +34,8 @@ function ready(schema: string, queues: string): ListStatement {
   const lane = 'q.id * 64 + g.n + v.n'
   return {
     name: 'lh_list_ready',
-    // Front ranges and suspects have higher lane numbers and come before the backlog of their level.
-    text: `select r.*, array[r.lane::text, r.pos::text, r.id::text] as cursor from ${queues}, (values (0), (16), (32)) g(n), generate_series(0, 15) v(n), lateral (
+    // Fair lists, suspects and front ranges have higher lane numbers and come before the backlog of their level.
+    text: `select r.*, array[r.lane::text, r.pos::text, r.id::text] as cursor from ${queues}, (values (0), (16), (32), (48)) g(n), generate_series(0, 15) v(n), lateral (
         select ${READY}, r.lane, r.pos from ${schema}.ready r where r.lane = ${lane} and ($2::text is null or r.kind = $2)
           and (r.pos, r.id) > (case ${lane} when $4::int then $5::bigint else -1 end, case ${lane} when $4::int then $6::uuid else '${FIRST_ID}' end)
         order by r.pos, r.id limit $3) r

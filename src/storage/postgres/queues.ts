@@ -7,10 +7,13 @@ export class Queues {
   private readonly names = new Map<number, string>()
   /** Levels of each queue that are known to be marked as used. */
   private readonly levels = new Map<string, number>()
+  /** Levels of each queue that are known to have a fair list. */
+  private readonly fair = new Map<string, number>()
   /** Numbers whose names were learnt since the last loss of connections. */
   private readonly fresh = new Set<number>()
   private generation = 0
   private readonly ensureStatement: Statement
+  private readonly fairStatement: Statement
   private readonly namesStatement: Statement
   private readonly findStatement: Statement
 
@@ -19,24 +22,29 @@ export class Queues {
     schema: string,
   ) {
     this.ensureStatement = { name: 'lh_ensure_queue', text: `select ${schema}.ensure_queue($1, $2) as id` }
+    this.fairStatement = { name: 'lh_ensure_fair', text: `select ${schema}.ensure_fair($1, $2)` }
     this.namesStatement = { name: 'lh_queues', text: `select id, name from ${schema}.queue where id = any($1::int[])` }
     this.findStatement = { name: 'lh_find_queue', text: `select id from ${schema}.queue where name = $1` }
   }
 
-  /** The number of a queue whose level is marked as used, when both are known without asking the store. */
-  known(name: string, level: number): number | undefined {
+  /** The number of a queue whose level is marked as used, and as fair where it must be, when that is known without asking the store. */
+  known(name: string, level: number, fair = false): number | undefined {
     this.forgetOld()
-    return ((this.levels.get(name) ?? 0) >> level) & 1 ? this.ids.get(name) : undefined
+    const marked = fair ? this.fair : this.levels
+    return ((marked.get(name) ?? 0) >> level) & 1 ? this.ids.get(name) : undefined
   }
 
   /** As `known`, and makes what is missing; always in a transaction of its own, as a caller's may stay open for long. */
-  async ensure(name: string, level: number): Promise<number> {
-    const known = this.known(name, level)
+  async ensure(name: string, level: number, fair = false): Promise<number> {
+    const known = this.known(name, level, fair)
     if (known !== undefined) return known
     const [row] = await this.database.run(this.ensureStatement, [name, level])
     const id = row!.id as number
     this.remember(id, name)
     this.levels.set(name, (this.levels.get(name) ?? 0) | (1 << level))
+    if (!fair) return id
+    await this.database.run(this.fairStatement, [id, level])
+    this.fair.set(name, (this.fair.get(name) ?? 0) | (1 << level))
     return id
   }
 
@@ -90,6 +98,7 @@ export class Queues {
     this.generation = this.database.generation
     this.ids.clear()
     this.levels.clear()
+    this.fair.clear()
     this.fresh.clear()
   }
 }

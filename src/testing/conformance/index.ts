@@ -23,6 +23,7 @@ import { RETENTION } from './cases/retention.js'
 import { SETTLEMENTS } from './cases/settle.js'
 import { SUSPECT_CASES } from './cases/suspect.js'
 import { TAKE_OVERS } from './cases/take-over.js'
+import { TENANT_CASES } from './cases/tenants.js'
 import { UPKEEP } from './cases/upkeep.js'
 import { WALKS } from './cases/walk.js'
 import { Kit, type StoreFactory } from './kit.js'
@@ -38,6 +39,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...PAYLOADS,
   ...CLAIMS,
   ...ORDER,
+  ...TENANT_CASES,
   ...LIMIT_CASES,
   ...DEPTH_CASES,
   ...CAPACITY_CASES,

@@ -2,12 +2,27 @@
 
 export const CLAIM = `
 -- The lanes of a queue that may have work, with the cursor that the caller keeps for each.
-create or replace function :schema.lanes(p_queue int, p_levels int, p_lanes int[], p_cursors bigint[])
+create or replace function :schema.lanes(p_queue int, p_levels int, p_fair int, p_lanes int[], p_cursors bigint[])
 returns table (lane int, cur bigint) language sql stable as $$
   select p_queue * 64 + r.n * 16 + l.n, coalesce(c.cur, 0)
-    from generate_series(0, 15) l(n) cross join (values (0), (1)) r(n)
+    from generate_series(0, 15) l(n) cross join (values (0), (1), (3)) r(n)
     left join unnest(p_lanes, p_cursors) c(lane, cur) on c.lane = p_queue * 64 + r.n * 16 + l.n
-   where (p_levels >> l.n) & 1 = 1
+   where (p_levels >> l.n) & 1 = 1 and (r.n < 3 or (p_fair >> l.n) & 1 = 1)
+$$;
+
+-- The first jobs of each lane, and since when they are due. In a fair list (range 3) nobody goes before who stands before
+-- it: each counts as due no earlier than those.
+create or replace function :schema.heads(p_lanes int[], p_cursors bigint[], p_limit int, p_kinds text[])
+returns table (lane int, due bigint) language sql stable as $$
+  select t.lane, r.due from unnest(p_lanes, p_cursors) t(lane, cur),
+    lateral (select coalesce(r.due, r.pos) as due from :schema.ready r
+      where r.lane = t.lane and r.pos >= t.cur and r.kind = any(p_kinds) order by r.pos limit p_limit) r
+   where t.lane & 48 <> 48
+  union all
+  select t.lane, max(r.due) over (partition by t.lane order by r.pos) from unnest(p_lanes, p_cursors) t(lane, cur),
+    lateral (select r.due, r.pos from :schema.ready r
+      where r.lane = t.lane and r.pos >= t.cur and r.kind = any(p_kinds) order by r.pos limit p_limit) r
+   where t.lane & 48 = 48
 $$;
 
 -- How many jobs to take from which lane of a queue: the heads are merged without locks, so that only what is taken
@@ -25,9 +40,7 @@ begin
   if p_ordering = 'ageing' then
     return query
     with h as materialized (
-      select t.lane, t.lane % 16 as level, r.due from unnest(p_lanes, p_cursors) t(lane, cur),
-        lateral (select coalesce(r.due, r.pos) as due from :schema.ready r
-          where r.lane = t.lane and r.pos >= t.cur and r.kind = any(p_kinds) order by r.pos limit p_limit) r),
+      select t.lane, t.lane % 16 as level, t.due from :schema.heads(p_lanes, p_cursors, p_limit, p_kinds) t),
     k as materialized (
       select h.*, row_number() over (order by h.due - h.level * p_level_us, h.level desc) as n from h),
     passed as materialized (
@@ -40,10 +53,7 @@ begin
     select main.lane, count(*)::int from main group by main.lane order by min(main.lane % 16) desc;
   elsif p_ordering = 'strict' then
     return query
-    with h as materialized (
-      select t.lane, r.due from unnest(p_lanes, p_cursors) t(lane, cur),
-        lateral (select coalesce(r.due, r.pos) as due from :schema.ready r
-          where r.lane = t.lane and r.pos >= t.cur and r.kind = any(p_kinds) order by r.pos limit p_limit) r),
+    with h as materialized (select * from :schema.heads(p_lanes, p_cursors, p_limit, p_kinds)),
     k as (select h.lane from h order by h.lane % 16 desc, h.due limit p_limit)
     select k.lane, count(*)::int from k group by k.lane;
   else
@@ -51,9 +61,7 @@ begin
       from generate_series(0, 3) tier, generate_series(0, p_limit - 1) i group by tier order by tier);
     return query
     with h as materialized (
-      select t.lane, r.due, 4 - (t.lane % 16) / 4 as tier from unnest(p_lanes, p_cursors) t(lane, cur),
-        lateral (select coalesce(r.due, r.pos) as due from :schema.ready r
-          where r.lane = t.lane and r.pos >= t.cur and r.kind = any(p_kinds) order by r.pos limit p_limit) r),
+      select t.lane, t.due, 4 - (t.lane % 16) / 4 as tier from :schema.heads(p_lanes, p_cursors, p_limit, p_kinds) t),
     k as (select h.*, row_number() over (partition by h.tier order by h.lane % 16 desc, h.due) <= v_tiers[h.tier] as due_share from h),
     m as (select k.lane from k order by k.due_share desc, k.lane % 16 desc, k.due limit p_limit)
     select m.lane, count(*)::int from m group by m.lane;
@@ -62,25 +70,29 @@ end $$;
 
 -- Takes the jobs of the quotas into leases and answers them as text. A lease holds at most 100 jobs, and one of its own
 -- where its kind is in p_apart or its payload is large. Beyond p_bytes of payload nothing is taken but the first job.
--- held: something of the quotas was left, beyond the bytes or in the hands of other claims.
+-- held: something of the quotas was left, beyond the bytes or in the hands of other claims. reached: of each fair list, the
+-- last position taken.
 create or replace function :schema.take_jobs(p_worker uuid, p_request bigint, p_now bigint, p_lanes int[], p_cursors bigint[], p_quotas int[],
   p_kinds text[], p_apart text[], p_level_us bigint, p_bytes int, p_alone boolean)
-returns table (leases text, taken int, held boolean) language plpgsql as $$
+returns table (leases text, taken int, held boolean, reached json) language plpgsql as $$
 #variable_conflict use_column
 begin
   return query
   with k as materialized (
     select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-      lateral (select h.ctid as c, h.bytes, h.pos, coalesce(h.due, h.pos) - (h.lane % 16) * p_level_us as key from :schema.ready h
+      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, coalesce(h.due, h.pos) - (h.lane % 16) * p_level_us as key from :schema.ready h
         where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s),
   kc as materialized (select count(*) as n from k),
-  f as (select k.c, sum(k.bytes) over w - k.bytes as before from k window w as (order by k.key, k.pos)),
+  f as (select a.c, sum(a.bytes) over w - a.bytes as before from (
+      select k.c, k.bytes, k.pos, k.key from k where k.lane & 48 <> 48
+      union all select k.c, k.bytes, k.pos, max(k.key) over (partition by k.lane order by k.pos) from k where k.lane & 48 = 48) a
+    window w as (order by a.key, a.pos)),
   x as (delete from :schema.ready r where r.ctid = any(array(select f.c from f where f.before < p_bytes))
     returning r as job, r.lane, r.bytes, r.pos, r.id, r.kind, r.payload, r.spec, r.history, r.enqueued, r.due),
   o as (
-    select x.*, x.kind = any(p_apart) or x.bytes > 16384 as apart,
-      row_number() over (order by coalesce(x.due, x.pos) - (x.lane % 16) * p_level_us, x.pos) as n
-    from x),
+    select x.*, x.kind = any(p_apart) or x.bytes > 16384 as apart, row_number() over (order by x.key, x.pos) as n from (
+      select x.*, coalesce(x.due, x.pos) - (x.lane % 16) * p_level_us as key from x where x.lane & 48 <> 48
+      union all select x.*, max(x.due - (x.lane % 16) * p_level_us) over (partition by x.lane order by x.pos) from x where x.lane & 48 = 48) x),
   g as materialized (
     select min(o.n) as n, count(*)::int as size, sum(o.bytes) as bytes, array_agg(o.job) as jobs, array_agg(o.id) as ids,
       string_agg(:schema.job_text(o.id, o.kind, o.lane, o.pos, o.due, o.enqueued, o.payload, o.spec, o.history), ',') as text
@@ -93,7 +105,9 @@ begin
     -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
     (select n from kc) > coalesce(sum(e.size), 0) or (select n from kc) < (select sum(q) from unnest(p_quotas) q)
       and (select n from kc) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h)
+        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h),
+    case when exists (select from unnest(p_lanes) l where l & 48 = 48) then
+      (select json_object_agg(m.lane, m.pos) from (select x.lane, max(x.pos) as pos from x where x.lane & 48 = 48 group by x.lane) m) end
   from e;
 end $$;
 
@@ -111,7 +125,7 @@ create or replace function :schema.claim_jobs(p_worker uuid, p_request bigint, p
   p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
   s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
   s_reasons text[], s_histories json[], s_results json[])
-returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint, limited int[], next_token bigint) language plpgsql
+returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint, limited int[], next_token bigint, fair_lanes int[], fair_served float8[]) language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_variable
 declare
@@ -119,6 +133,7 @@ declare
   v_repeat boolean;
   v_marks int;
   v_levels int[];           -- of each queue of p_queues
+  v_fair int[];
   v_orderings text[];
   v_suspects boolean;
   v_some_lanes int[];       -- lanes of all these queues that have anything to take
@@ -150,8 +165,8 @@ begin
   -- Few statements, each of which looks at many things: on a connection that was idle each one costs some 50 µs.
   select (select w.known from :schema.worker w where w.id = p_worker),
       exists (select from :schema.claim_request c where c.worker = p_worker and c.request = p_request),
-      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0, coalesce(array_agg(i.queue) filter (where i.limited), '{}')
-    into v_known, v_repeat, paused, v_levels, v_orderings, v_marks, v_limited, v_marked
+      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.fair order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0, coalesce(array_agg(i.queue) filter (where i.limited), '{}')
+    into v_known, v_repeat, paused, v_levels, v_fair, v_orderings, v_marks, v_limited, v_marked
     from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id left join :schema.queue_limit x on x.queue = u.id and (x.concurrency is not null or x.rate_count is not null)
       left join :schema.idle i on i.queue = q.id and i.worker = p_worker and i.until > :schema.clock() + p_idle_us / 2;
   status := case when v_known is null then 'gone' else 'ok' end;
@@ -172,7 +187,7 @@ begin
         where r.lane between q.id * 64 + 32 and q.id * 64 + 47 and r.kind = any(p_kinds) limit 1) r),
       array_agg(l.lane), array_agg(l.cur)
     into next_due, v_suspects, v_some_lanes, v_some_cursors
-    from unnest(p_queues, v_levels) q(id, levels), :schema.lanes(q.id, q.levels, p_lanes, p_cursors) l,
+    from unnest(p_queues, v_levels, v_fair) q(id, levels, fair), :schema.lanes(q.id, q.levels, q.fair, p_lanes, p_cursors) l,
       lateral (select from :schema.ready r where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r
    where q.id <> all(paused);
 
@@ -240,6 +255,7 @@ begin
         case v_orderings[q] when 'ageing' then p_level_us else 4000000000000000 end, v_bytes, false) t;
       -- Of several lanes each gives no more than its quota: when one of them was emptied since, the others have more.
       v_held := v_held or v_take.held or v_merged and v_take.taken < v_quota;
+      if v_take.reached is not null then perform :schema.serve(v_take.reached); end if;
       if v_take.leases is not null then
         leases := concat_ws(',', leases, v_take.leases);
         v_left := v_left - v_take.taken;
@@ -254,6 +270,10 @@ begin
     exit when v_left <= 0 or not v_cut;
   end loop;
 
+  if exists (select from unnest(v_fair) f where f <> 0) then
+    -- A cursor of a fair list goes no further than what comes in starts from.
+    select array_agg(f.lane), array_agg(f.served::float8) into fair_lanes, fair_served from :schema.fair_lane f where f.lane = any(v_some_lanes);
+  end if;
   limited := '{}';
   if v_room is not null then
     -- What a limit leaves is still there; no cursor may pass it.

@@ -56,7 +56,7 @@ begin
   with x as (delete from :schema.delayed d where d.ctid = any(array(
       select h.ctid from :schema.delayed h where h.id = any(p_ids) and (p_states is null or :schema.waits_as(h.history) = any(p_states)) order by h.id for update)) returning d.*),
   i as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued, due)
-    select case when o.lane % 64 >= 32 then o.lane else (o.lane / 64) * 64 + 16 + o.lane % 16 end, o.bytes, nextval(':schema_text.front'),
+    select case when o.lane & 48 = 32 then o.lane else (o.lane / 64) * 64 + 16 + o.lane % 16 end, o.bytes, nextval(':schema_text.front'),
       o.id, o.kind, o.payload, o.spec, :schema.history_with(o.history, json_build_object('at', :schema.clock() / 1000,
         'attempt', coalesce((o.history ->> 'attempts')::int, 0) + 1, 'outcome', 'retried')),
       -- Due since its enqueue: it goes ahead of what came in after it.
@@ -75,9 +75,12 @@ begin
   with x as (delete from :schema.dead d where d.ctid = any(array(
       select h.ctid from :schema.dead h where h.id = any(p_ids) and (p_force or h.reason <> 'lost')
         and h.ended < coalesce(:schema.instant(p_before), 'infinity') order by h.id for update)) returning d.*),
-  i as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued)
-    select o.queue * 64 + o.level, octet_length(o.payload::text), v_now + o.n, o.id, o.kind, o.payload, o.spec, :schema.history_redriven(o.history, v_now),
-      (extract(epoch from o.enqueued) * 1000000)::bigint from (select x.*, row_number() over (order by x.ended, x.id) as n from x) o)
+  f as materialized (select p.* from (select array_agg(x.queue * 64 + x.level order by x.ended, x.id) as lanes, array_agg(x.id order by x.ended, x.id) as ids,
+      array_agg(x.spec order by x.ended, x.id) as specs from x) a, :schema.fair_positions(a.lanes, a.ids, a.specs) p),
+  i as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued, due)
+    select coalesce(f.lane, o.queue * 64 + o.level), octet_length(o.payload::text), coalesce(f.pos, v_now + o.n), o.id, o.kind, o.payload, o.spec,
+      :schema.history_redriven(o.history, v_now), (extract(epoch from o.enqueued) * 1000000)::bigint, case when f.id is not null then v_now + o.n end
+      from (select x.*, row_number() over (order by x.ended, x.id) as n from x) o left join f on f.id = o.id)
   select x.id, x.kind, x.queue from x;
   perform :schema.hint(array(select distinct r.lane / 64 from :schema.ready r where r.id = any(p_ids)), false);
 end $$;

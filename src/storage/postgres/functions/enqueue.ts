@@ -15,26 +15,37 @@ declare
   v_full bigint[];          -- items that find no room; null: nobody has asked
   v_bounds json;
   v_from int := 1;
+  v_fair boolean;           -- a level has a fair list
+  v_fair_lanes int[];       -- of each item, where it goes into such a list
+  v_places bigint[];
   v_payloads json;
   g int := 0;
 begin
   if p_sizes is null then
     -- The form of single enqueues: one look at all there is to know of the queue.
-    select q.draining, q.bounded, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now and not i.limited) then q.name end as told
+    select q.draining, q.bounded, (q.fair >> (p_lanes[1] % 16)) & 1 = 1 as fair, case when p_always or exists (select from :schema.idle i where i.queue = q.id and i.until > v_now and not i.limited) then q.name end as told
       into v_queue from :schema.queue q where q.id = p_lanes[1] / 64;
     if v_queue.draining then return json_build_object('draining', array[p_lanes[1] / 64]); end if;
     if v_queue.bounded then
       select array_agg(x.o), json_agg(x) into v_full, v_bounds
         from :schema.overflow(array_fill(p_lanes[1], array[cardinality(p_ids)]), array_fill(p_kinds[1], array[cardinality(p_ids)]), null, null, '{}') x;
     end if;
-    insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
-    select p_lanes[1], octet_length(u.payload::text), v_now + u.o, u.id, p_kinds[1], u.payload, p_specs[1]
-      from rows from (unnest(p_ids), json_array_elements(p_payloads)) with ordinality u(id, payload, o)
-     where v_full is null or u.o <> all(v_full);
+    if v_queue.fair then
+      insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, enqueued, due)
+      select f.lane, octet_length(u.payload::text), f.pos, u.id, p_kinds[1], u.payload, p_specs[1], v_now + u.o, v_now + u.o
+        from rows from (unnest(p_ids), json_array_elements(p_payloads)) with ordinality u(id, payload, o)
+        join :schema.fair_positions(array_fill(p_lanes[1], array[cardinality(p_ids)]), array(select i.id from unnest(p_ids) with ordinality i(id, o) where v_full is null or i.o <> all(v_full) order by i.o),
+          array_fill(p_specs[1], array[cardinality(p_ids)])) f on f.id = u.id;
+    else
+      insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
+      select p_lanes[1], octet_length(u.payload::text), v_now + u.o, u.id, p_kinds[1], u.payload, p_specs[1]
+        from rows from (unnest(p_ids), json_array_elements(p_payloads)) with ordinality u(id, payload, o)
+       where v_full is null or u.o <> all(v_full);
+    end if;
     if v_queue.told is not null then perform pg_notify(':channel', v_queue.told); end if;
     return case when v_full is not null then json_build_object('full', v_bounds) end;
   end if;
-  select array_agg(q.id) filter (where q.draining), bool_or(q.bounded) into v_draining, v_bounded from :schema.queue q
+  select array_agg(q.id) filter (where q.draining), bool_or(q.bounded), bool_or(q.fair <> 0) into v_draining, v_bounded, v_fair from :schema.queue q
    where q.id in (select lane / 64 from unnest(p_lanes) lane);
   if v_bounded then
     select array_agg(x.o), json_agg(x) into v_full, v_bounds from (
@@ -42,14 +53,24 @@ begin
         from (select g from generate_subscripts(p_sizes, 1) g, generate_series(1, p_sizes[g])) s) u,
       :schema.overflow(u.lanes, u.kinds, null, p_order, '{}') x;
   end if;
+  if v_fair then
+    with t as materialized (select row_number() over (order by s.g, s.i) as n, p_lanes[s.g] as lane, p_specs[s.g] as spec
+        from (select g, i from generate_subscripts(p_sizes, 1) g, generate_series(1, p_sizes[g]) i) s),
+    a as (select array_agg(t.lane order by o.nth) as lanes, array_agg(p_ids[t.n] order by o.nth) as ids, array_agg(t.spec order by o.nth) as specs
+        from t, lateral (select case when p_order is null then t.n else p_order[t.n] end as nth) o
+       where (v_draining is null or t.lane / 64 <> all(v_draining)) and (v_full is null or t.n <> all(v_full)))
+    select array_agg(f.lane order by t.n), array_agg(f.pos order by t.n) into v_fair_lanes, v_places
+      from t left join (select f.* from a, :schema.fair_positions(a.lanes, a.ids, a.specs) f) f on f.id = p_ids[t.n];
+  end if;
   for v_payloads in select value from json_array_elements(p_payloads) loop
     g := g + 1;
     if v_draining is null or p_lanes[g] / 64 <> all(v_draining) then
       -- Consecutive microseconds keep the order of the call inside a lane.
-      insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
-      select p_lanes[g], octet_length(u.payload::text), v_now + case when p_order is null then v_from - 1 + u.o else p_order[v_from - 1 + u.o] end, u.id, p_kinds[g], u.payload, p_specs[g]
-        from rows from (unnest(p_ids[v_from : v_from + p_sizes[g] - 1]), json_array_elements(v_payloads))
-        with ordinality u(id, payload, o)
+      insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, enqueued, due)
+      select coalesce(v_fair_lanes[v_from - 1 + u.o], p_lanes[g]), octet_length(u.payload::text), coalesce(v_places[v_from - 1 + u.o], i.at), u.id, p_kinds[g], u.payload, p_specs[g],
+          case when v_places[v_from - 1 + u.o] is not null then i.at end, case when v_places[v_from - 1 + u.o] is not null then i.at end
+        from rows from (unnest(p_ids[v_from : v_from + p_sizes[g] - 1]), json_array_elements(v_payloads)) with ordinality u(id, payload, o),
+          lateral (select v_now + case when p_order is null then v_from - 1 + u.o else p_order[v_from - 1 + u.o] end as at) i
        where v_full is null or v_from - 1 + u.o <> all(v_full);
     end if;
     v_from := v_from + p_sizes[g];
@@ -70,6 +91,7 @@ declare
   v_now bigint := :schema.clock();
   v_draining int[];
   v_bounded boolean;
+  v_fair boolean;           -- a level has a fair list
   v_full bigint[] := '{}'; -- items that find no room
   v_bounds json[];
   v_new uuid[] := '{}';
@@ -85,7 +107,7 @@ begin
   -- No stranger can decide anything about these: a lock that they wait for is the server's own (a table that grows, a
   -- vacuum that cuts it off), and soon over. The end of the function takes the setting back.
   if p_keys is null and p_chosen is null then perform set_config('lock_timeout', '10s', true); end if;
-  select coalesce(array_agg(q.id) filter (where q.draining), '{}'), bool_or(q.bounded) into v_draining, v_bounded from :schema.queue q
+  select coalesce(array_agg(q.id) filter (where q.draining), '{}'), bool_or(q.bounded), bool_or(q.fair <> 0) into v_draining, v_bounded, v_fair from :schema.queue q
    where q.id in (select lane / 64 from unnest(p_lanes) lane);
   if p_chosen is not null then
     -- Two callers with one id: the second one looks when the first has committed.
@@ -138,13 +160,17 @@ begin
     select u.*, case
       -- A later one of the call has the key only where this one was not stored.
       when u.first_id is not null and not u.is_new and not exists (select from u t where t.is_new and t.id = u.first_id and t.o > u.o) then case when u.first_hash = u.hash then 'duplicate' else 'mismatch' end
-      when u.chosen and (u.id = any(v_known) or exists (select from u t where t.id = u.id and t.o < u.o)) then 'known'
+      when u.chosen and (u.id = any(v_known) or u.o = any(v_repeats)) then 'known'
       when u.lane / 64 = any(v_draining) then 'draining'
       when u.o = any(v_full) then 'full'
       else 'created' end as verdict
     from u),
-  r as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec)
-    select v.lane, octet_length(v.payload::text), v_now + v.o, v.id, v.kind, v.payload, v.spec from v where v.verdict = 'created' and v.due <= v_now),
+  f as materialized (select p.* from (select array_agg(v.lane order by v.o) as lanes, array_agg(v.id order by v.o) as ids, array_agg(v.spec order by v.o) as specs
+      from v where v.verdict = 'created' and v.due <= v_now) a, :schema.fair_positions(a.lanes, a.ids, a.specs) p where v_fair),
+  r as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, enqueued, due)
+    select coalesce(f.lane, v.lane), octet_length(v.payload::text), coalesce(f.pos, v_now + v.o), v.id, v.kind, v.payload, v.spec,
+        case when f.id is not null then v_now + v.o end, case when f.id is not null then v_now + v.o end
+      from v left join f on f.id = v.id where v.verdict = 'created' and v.due <= v_now),
   d as (insert into :schema.delayed (lane, bytes, due, id, kind, payload, spec, enqueued)
     select v.lane, octet_length(v.payload::text), v.due, v.id, v.kind, v.payload, v.spec, v_now + v.o from v where v.verdict = 'created' and v.due > v_now),
   e as (insert into :schema.expiry (at, id)

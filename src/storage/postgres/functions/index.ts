@@ -18,6 +18,7 @@ import { QUEUES } from './queues.js'
 import { RELEASED } from './released.js'
 import { SETTLE } from './settle.js'
 import { TAKE_OVER } from './take-over.js'
+import { TENANTS } from './tenants.js'
 import { UPKEEP } from './upkeep.js'
 
 /** In an order in which each SQL function finds those that it calls. */
@@ -27,6 +28,7 @@ export const FUNCTIONS: string = [
   DAYS,
   HISTORY,
   DEPTH,
+  TENANTS,
   ENQUEUE,
   LEASE,
   LIMITS,

@@ -70,7 +70,7 @@ begin
         'outcome', 'lost', 'note', 'its worker forgot it after its start'))
     from j where j.lost and not j.cancelled),
   r as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued, due)
-    select case when f.lane % 64 >= 32 then f.lane else (f.lane / 64) * 64 + 16 + f.lane % 16 end, f.bytes, nextval(':schema_text.front'),
+    select case when f.lane & 48 = 32 then f.lane else (f.lane / 64) * 64 + 16 + f.lane % 16 end, f.bytes, nextval(':schema_text.front'),
       f.id, f.kind, f.payload, f.spec, f.history, coalesce(f.enqueued, f.pos), coalesce(f.due, f.pos)
     from (select * from j where not j.cancelled and j.lost is not true order by coalesce(due, pos), fence, ordinality) f
     returning lane / 64 as queue)

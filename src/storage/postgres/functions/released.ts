@@ -27,7 +27,7 @@ create or replace function :schema.take(p_worker uuid, p_request int, p_now bigi
   p_kinds text[], p_apart text[], p_level_us bigint, p_bytes int, p_alone boolean)
 returns table (leases text, taken int, held boolean) language plpgsql as $$
 begin
-  return query select * from :schema.take_jobs(p_worker, p_request, p_now, p_lanes, p_cursors, p_quotas, p_kinds, p_apart, p_level_us, p_bytes, p_alone);
+  return query select t.leases, t.taken, t.held from :schema.take_jobs(p_worker, p_request, p_now, p_lanes, p_cursors, p_quotas, p_kinds, p_apart, p_level_us, p_bytes, p_alone) t;
 end $$;
 
 create or replace function :schema.take_suspect(p_worker uuid, p_request int, p_now bigint, p_queues int[], p_kinds text[]) returns text language plpgsql as $$

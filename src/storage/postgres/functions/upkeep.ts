@@ -17,10 +17,14 @@ begin
       -- Those of one call may be due at one instant; their ids rise.
       order by d.due, d.id limit p_limit),
   x as (delete from :schema.delayed where ctid = any(array(select c.c from c)) returning *),
+  -- A tenant gets its share from now on: jobs for tomorrow delay nobody today.
+  f as materialized (select p.* from (select array_agg(x.lane order by x.due, x.id) as lanes, array_agg(x.id order by x.due, x.id) as ids,
+      array_agg(x.spec order by x.due, x.id) as specs from x where x.lane & 48 = 0) a, :schema.fair_positions(a.lanes, a.ids, a.specs) p
+    where exists (select from :schema.queue q where q.fair <> 0)),
   i as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued, due)
     -- A new position, so that no cursor lies beyond it; in due order among themselves.
-    select o.lane, o.bytes, v_now + o.n, o.id, o.kind, o.payload, o.spec, o.history, o.enqueued, o.due
-      from (select x.*, row_number() over (order by x.due, x.id) as n from x) o)
+    select coalesce(f.lane, o.lane), o.bytes, coalesce(f.pos, v_now + o.n), o.id, o.kind, o.payload, o.spec, o.history, o.enqueued, o.due
+      from (select x.*, row_number() over (order by x.due, x.id) as n from x) o left join f on f.id = o.id)
   select json_agg(json_build_array(x.id, x.kind, x.lane / 64) order by x.due, x.id), count(*)::int into moved, count from x;
   perform :schema.hint(array(select distinct (m ->> 2)::int from json_array_elements(coalesce(moved, '[]')) m), false);
   next_due := (select min(d.due) from (select q.id * 64 + r.n * 16 + l.n as lane from :schema.queue q, generate_series(0, 15) l(n), (values (0), (2)) r(n)

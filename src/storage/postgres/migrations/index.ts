@@ -8,7 +8,8 @@ import { FINGERPRINTS } from './0002-fingerprints.js'
 import { NO_PARALLEL } from './0005-no-parallel.js'
 import { QUEUE_LIMITS } from './0006-queue-limits.js'
 import { DEPTH_LIMITS } from './0007-depth-limits.js'
-import { LONG_NUMBERS } from './0008-long-numbers.js'
+import { TENANTS } from './0008-tenants.js'
+import { LONG_NUMBERS } from './0010-long-numbers.js'
 
 interface Numbered {
   readonly version: number
@@ -58,8 +59,19 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'no parallel reads', text: NO_PARALLEL, oldestClient: 1 },
   { version: 6, name: 'limits of queues', text: QUEUE_LIMITS, oldestClient: 1 },
   { version: 7, name: 'limits of what may wait', text: DEPTH_LIMITS, oldestClient: 1 },
+  { version: 8, name: 'fair shares of tenants', text: TENANTS, oldestClient: 1 },
+  {
+    version: 9,
+    name: 'ready by tenant',
+    oldestClient: 1,
+    index: {
+      name: 'ready_tenant',
+      table: 'ready',
+      on: "(lane, coalesce(spec ->> 'tenant', ''), pos) where lane & 48 = 48",
+    },
+  },
   // Together with the functions: those of before do not suit it.
-  { version: 8, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
+  { version: 10, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
 ]
 
 /**
