@@ -15,9 +15,6 @@ export const TENANT_BYTES_MAX = 256
 const JOB_STEPS = 4_096
 /** Places in a step: who starts at one instant of virtual time stands there by the last byte of its id. */
 const STEP_PLACES = 256
-/** The virtual time in service is written down anew when it is so far ahead: 64 jobs of weight 1. */
-const SERVED_AHEAD = 64 * JOB_STEPS * STEP_PLACES
-
 /** Whose share a job takes. */
 export interface Share {
   tenant?: string | undefined
@@ -32,7 +29,7 @@ export function fairPlace(behind: number, { weight = 1 }: Share, id: string): nu
 
 /** What is being served, once a claim has taken the job at `place`. Undefined: nothing was written of it yet. */
 export function servedAfter(served: number | undefined, place: number): number {
-  return served === undefined || place >= served + SERVED_AHEAD ? place : served
+  return Math.max(served ?? 0, place)
 }
 
 /**

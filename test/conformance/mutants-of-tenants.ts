@@ -31,7 +31,7 @@ export const MUTANTS_OF_TENANTS: Mutant[] = [
   },
   {
     name: 'what is being served is never written down',
-    caught: ['tenants: nobody saves anything up'],
+    caught: ['tenants: nobody saves anything up', 'tenants: who comes in one by one does not keep a backlog waiting'],
     spoil: ({ inside }) => {
       inside.jobs.lanes.fair.serve = () => {}
     },

@@ -19,6 +19,8 @@ const RELEASE = 'rises with a release'
 const COLUMNS: Record<string, string> = {
   'queue.id': LANES,
   'queue.levels': 'a bit for each of 16 levels',
+  'queue.fair': 'a bit for each of 16 levels',
+  'fair_lane.lane': LANES,
   'ready.lane': LANES,
   'delayed.lane': LANES,
   'idle.queue': LANES,
@@ -58,6 +60,8 @@ const ARGUMENTS: Record<string, string> = {
   paused: LANES,
   p_level: 'one of 16',
   p_levels: 'a bit for each of 16 levels',
+  p_fair: 'a bit for each of 16 levels',
+  fair_lanes: LANES,
   p_limit: OF_ONE_CALL,
   p_bytes: OF_ONE_CALL,
   p_quotas: OF_ONE_CALL,

@@ -1,6 +1,7 @@
 /** Fair shares on a real server: commits that come late, many at once, and what an enqueue and a claim cost. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { TENANTS as FUNCTIONS_TENANTS } from '../../src/storage/postgres/functions/tenants.js'
 import type { NewJob } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
@@ -115,3 +116,42 @@ function pagesOf(plan: unknown): number {
   const { Plan } = (plan as { Plan: Record<string, number> }[])[0]!
   return Plan['Shared Hit Blocks']! + Plan['Shared Read Blocks']!
 }
+
+test('what waits in a fair list is seen by those who look after the queue', async () => {
+  const queue = 'watched'
+  await store.storage.enqueue(jobsOf(queue, 'a', 3))
+  await store.advance(60_000)
+  const { oldestReadyMs } = await store.storage.diagnose.pace(queue)
+  assert.ok(oldestReadyMs! >= 60_000, `${oldestReadyMs}`)
+  const waiting = await store.storage.diagnose.waiting([queue])
+  assert.deepEqual(
+    waiting.map(({ count }) => count.count),
+    [3],
+  )
+})
+
+test('rights that were granted before hold for queues with tenants, too', async () => {
+  const old = await scratch()
+  const [worker, producer] = [`old_worker_${process.pid}`, `old_producer_${process.pid}`]
+  try {
+    for (const role of [worker, producer]) await old.sql(`create role ${role} login`)
+    await old.sql(`grant usage on schema :s to ${worker}, ${producer}`)
+    await old.sql(`grant execute on function :s.enqueue_mixed to ${producer}`)
+    await old.sql(`grant execute on function :s.promote to ${worker}`)
+    const functions = FUNCTIONS_TENANTS.replaceAll(':schema_text', old.quoted).replaceAll(':schema', old.quoted)
+    await old.sql(functions)
+    for (const role of [worker, producer]) {
+      const [row] = await old.sql(
+        `select has_function_privilege($1, '${old.quoted}.fair_positions(int[], uuid[], json[])', 'execute') as may`,
+        [role],
+      )
+      assert.equal(row!.may, true, role)
+    }
+  } finally {
+    for (const role of [worker, producer]) {
+      await old.sql(`drop owned by ${role}`)
+      await old.sql(`drop role ${role}`)
+    }
+    await old.drop()
+  }
+})

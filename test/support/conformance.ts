@@ -4,7 +4,7 @@ import { runConformance, type StoreFactory } from '../../src/testing/index.js'
 import { type Scratch, scratch } from './postgres.js'
 
 /** The clock runs on between two statements; a case may not tell such spans apart. */
-const DRIFT_MS = 2_000
+const DRIFT_MS = 8_000
 
 /** How a store is reached that is not reached directly. `deaf`: no hint comes that way, so nothing is promised of them. */
 type Reach = (url: string) => Promise<{ readonly url: string; readonly deaf: boolean; stop(): Promise<void> }>

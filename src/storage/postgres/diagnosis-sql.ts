@@ -50,8 +50,10 @@ function paceText(schema: string): string {
   return `with e as materialized (select e.ended from ${queue} q, lateral (
       select e.ended from ${schema}.ended e where e.queue = q.id and e.state = 1 and e.ended >= ${schema}.instant(${schema}.clock() - 3600000000)
       order by e.ended desc limit ${COUNT_MAX + 1}) e)
-    select (select (${schema}.clock() - min(r.due)) / 1000.0::float8 from ${lanes(queue, [0, 1, 2])}, lateral (
-        select coalesce(r.due, r.pos) as due from ${schema}.ready r where r.lane = l.lane order by r.pos limit 1) r) as oldest_ms,
+    select (select (${schema}.clock() - min(r.due)) / 1000.0::float8 from ${lanes(queue, [0, 1, 2, 3])}, lateral (
+        select coalesce(r.due, r.pos) as due from ${schema}.ready r where r.lane = l.lane order by r.pos
+         -- A fair list is not in the order of time: its oldest job is among the first ones, or behind its tenant's others.
+         limit case when l.lane & 48 = 48 then ${HEAD_MAX} else 1 end) r) as oldest_ms,
       (select count(*)::int from e) as hour,
       (select count(*)::int from e where e.ended >= ${schema}.instant(${schema}.clock() - 60000000)) as minute,
       (select extract(epoch from ${schema}.instant(${schema}.clock()) - min(e.ended))::float8 * 1000 from e) as since_ms`
@@ -100,7 +102,7 @@ function runsText(schema: string): string {
 /** $1 names of queues, or null. */
 function waitingText(schema: string): string {
   const queues = `(select * from ${schema}.queue where $1::text[] is null or name = any($1::text[]) order by id limit ${QUEUES_MAX})`
-  return `with h as materialized (select l.queue, l.lane, r.kind, r.due from ${lanes(queues, [0, 1, 2])}, lateral (
+  return `with h as materialized (select l.queue, l.lane, r.kind, r.due from ${lanes(queues, [0, 1, 2, 3])}, lateral (
       select r.kind, coalesce(r.due, r.pos) as due from ${schema}.ready r where r.lane = l.lane order by r.pos limit ${HEAD_MAX}) r),
     s as (select h.*, count(*) over (partition by h.lane) >= ${HEAD_MAX} as cut from h)
     select s.queue, s.kind, count(*)::int as count, bool_or(s.cut) as cut, (${schema}.clock() - min(s.due)) / 1000.0::float8 as oldest_ms

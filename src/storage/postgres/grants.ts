@@ -42,7 +42,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   producer: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, 'idle'])}`,
     // Queues and levels are made where they are missing; whether one is paused is none of its business.
-    `select (id, name, levels, draining, bounded, fair), insert, update (levels, fair) on ${named(quoted, ['queue'])}`,
+    `select (id, name, levels, draining, bounded, fair), insert, update (levels) on ${named(quoted, ['queue'])}`,
     `insert on ${named(quoted, ['ready', 'delayed', 'expiry'])}`,
     `select, insert, delete on ${named(quoted, ['idempotency'])}`,
     // Whether an id is known, and whether the job of a key has ended.

@@ -2,7 +2,7 @@
 
 export const CLAIM = `
 -- The lanes of a queue that may have work, with the cursor that the caller keeps for each.
-create or replace function :schema.lanes(p_queue int, p_levels int, p_fair int, p_lanes int[], p_cursors bigint[])
+create or replace function :schema.lanes_in_use(p_queue int, p_levels int, p_fair int, p_lanes int[], p_cursors bigint[])
 returns table (lane int, cur bigint) language sql stable as $$
   select p_queue * 64 + r.n * 16 + l.n, coalesce(c.cur, 0)
     from generate_series(0, 15) l(n) cross join (values (0), (1), (3)) r(n)
@@ -187,7 +187,7 @@ begin
         where r.lane between q.id * 64 + 32 and q.id * 64 + 47 and r.kind = any(p_kinds) limit 1) r),
       array_agg(l.lane), array_agg(l.cur)
     into next_due, v_suspects, v_some_lanes, v_some_cursors
-    from unnest(p_queues, v_levels, v_fair) q(id, levels, fair), :schema.lanes(q.id, q.levels, q.fair, p_lanes, p_cursors) l,
+    from unnest(p_queues, v_levels, v_fair) q(id, levels, fair), :schema.lanes_in_use(q.id, q.levels, q.fair, p_lanes, p_cursors) l,
       lateral (select from :schema.ready r where r.lane = l.lane and r.pos >= l.cur and r.kind = any(p_kinds) limit 1) r
    where q.id <> all(paused);
 

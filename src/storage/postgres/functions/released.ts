@@ -4,7 +4,8 @@
  */
 
 export const RELEASED = `
--- Until 0.1.0 the number of a claim had 32 bits, and nothing was left by a claim that got less than it asked for.
+-- Until 0.1.0 the number of a claim had 32 bits, and nothing was left by a claim that got less than it asked for. Cursors of
+-- those clients lie behind the last job taken, beyond those who come into a fair list: of fair lists they have none.
 create or replace function :schema.claim(p_worker uuid, p_request int, p_queues int[], p_shares int[], p_turns bigint[], p_limit int, p_kinds text[], p_apart text[],
   p_level_us bigint, p_pattern int[], p_suspects boolean, p_lanes int[], p_cursors bigint[], p_since bigint, p_idle_us bigint, p_bytes int,
   s_fences bigint[], s_ordinals int[], s_tos int[], s_flags boolean[], s_delays bigint[], s_started bigint[], s_ran bigint[],
@@ -12,7 +13,8 @@ create or replace function :schema.claim(p_worker uuid, p_request int, p_queues 
 returns table (status text, leases text, settled int[], more boolean, next_due bigint, paused int[], now_us bigint) language plpgsql as $$
 begin
   return query select c.status, c.leases, c.settled, c.more or cardinality(c.limited) > 0, c.next_due, c.paused, c.now_us from :schema.claim_jobs(p_worker, p_request, p_queues, p_shares, p_turns, p_limit, p_kinds, p_apart,
-    p_level_us, p_pattern, p_suspects, p_lanes, p_cursors, p_since, p_idle_us, p_bytes,
+    p_level_us, p_pattern, p_suspects, array(select t.lane from unnest(p_lanes, p_cursors) t(lane, cur) where t.lane & 48 <> 48),
+    array(select t.cur from unnest(p_lanes, p_cursors) t(lane, cur) where t.lane & 48 <> 48), p_since, p_idle_us, p_bytes,
     s_fences, s_ordinals, s_tos, s_flags, s_delays, s_started, s_ran, s_reasons, s_histories, s_results) c;
 end $$;
 
@@ -43,6 +45,11 @@ create or replace function :schema.lock_worker(p_worker uuid) returns int langua
   -- Null when the worker is written off: least() alone would pass over the null.
   select least(h.known, 2147483647)::int from :schema.hold_worker(p_worker) h(known) where h.known is not null
 $$;
+
+-- Until 0.1.0 no level had a fair list.
+create or replace function :schema.lanes(p_queue int, p_levels int, p_lanes int[], p_cursors bigint[])
+returns table (lane int, cur bigint) language sql stable as
+$$ select * from :schema.lanes_in_use(p_queue, p_levels, 0, p_lanes, p_cursors) $$;
 
 -- Until 0.1.0 nobody could say which states or which age were meant.
 create or replace function :schema.cancel(p_ids uuid[]) returns table (id uuid, answer text, kind text, queue int) language sql as

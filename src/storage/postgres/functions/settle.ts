@@ -42,7 +42,7 @@ function moved(once: string, elsewhere: string): string {
     select id, lane / 64, case fate when 1 then 1 else 2 end, lane % 16, kind, :schema.instant(enqueued), :schema.instant(started),
       case when ran is not null then least(ran / 1000, 2147483647)::int end, :schema.instant(v_now), worker, payload, spec,
       case when fate <> asked then :schema.history_cancelled(history, v_now) else history end, result
-    from e where mine and (fate = 1 and flag or fate = 5) and coalesce(spec ->> 'keep', 'all') <> 'none'),${elsewhere}
+    from e where mine and (fate = 1 and flag or fate = 5 and coalesce(spec ->> 'keep', 'all') <> 'none')),${elsewhere}
   p as (select o.fence, o.open, bit_length(o.open) as size,
       array_agg(e.ordinal) filter (where e.fate <> 6) as closed, array_agg(e.ordinal) filter (where e.fate = 6) as begun
     from o join e on e.fence = o.fence and e.mine group by o.fence, o.open),

@@ -2,7 +2,11 @@
 
 export const TENANTS = `
 -- Marks a level of a queue as one with a fair list: from now on what becomes ready there goes into it, with a tenant or without.
-create or replace function :schema.ensure_fair(p_queue int, p_level int) returns void language sql as $$
+-- Its row of what is served is made with it: two claims that make it would wait for each other. With the rights of the owner,
+-- as a producer may not write what is served.
+create or replace function :schema.ensure_fair(p_queue int, p_level int) returns void language sql
+security definer set search_path = pg_catalog, pg_temp as $$
+  insert into :schema.fair_lane (lane, served) values (p_queue * 64 + 48 + p_level, 0) on conflict (lane) do nothing;
   update :schema.queue set fair = fair | (1 << p_level) where id = p_queue and fair & (1 << p_level) = 0
 $$;
 
@@ -31,15 +35,16 @@ begin
     from u join g on g.lane = u.lane and g.tenant = u.tenant;
 end $$;
 
--- What a claim took last from fair lists, as {lane: position}: those who come in start there. Written once for some 64 jobs
--- of weight 1, as each one is another version of a row that all enqueues read; and never waited for.
+-- What a claim took last from fair lists, as {lane: position}: those who come in start there. Whoever finds the row in other
+-- hands leaves it to them: it is never waited for. It has to follow each claim: were it left behind, those who come in would
+-- go before what waits, one after another and for ever.
 create or replace function :schema.serve(p_reached json) returns void language plpgsql as $$
 declare
   v_lane int;
   v_pos bigint;
 begin
   for v_lane, v_pos in select r.key::int, r.value::bigint from json_each_text(p_reached) r order by 1 loop
-    perform from :schema.fair_lane f where f.lane = v_lane and f.served + 64 * 4096 * 256 <= v_pos for no key update skip locked;
+    perform from :schema.fair_lane f where f.lane = v_lane and f.served < v_pos for no key update skip locked;
     if found then
       update :schema.fair_lane f set served = v_pos where f.lane = v_lane;
     elsif not exists (select from :schema.fair_lane f where f.lane = v_lane) then
@@ -48,5 +53,16 @@ begin
   end loop;
 end $$;
 
-revoke all on function :schema.fair_positions(int[], uuid[], json[]) from public;
+revoke all on function :schema.fair_positions(int[], uuid[], json[]), :schema.ensure_fair(int, int) from public;
+
+-- Functions that roles were granted before call it, where there are no tenants, too.
+do $$
+declare v_grantee text;
+begin
+  for v_grantee in select distinct quote_ident(pg_get_userbyid(a.grantee)) from pg_proc f, aclexplode(f.proacl) a
+     where f.pronamespace = ':schema_text'::regnamespace and f.proname in ('enqueue_mixed', 'promote') and a.privilege_type = 'EXECUTE' and a.grantee <> 0
+       and a.grantee <> f.proowner loop
+    execute format('grant execute on function :schema_text.fair_positions(int[], uuid[], json[]), :schema_text.ensure_fair(int, int) to %s', v_grantee);
+  end loop;
+end $$;
 `

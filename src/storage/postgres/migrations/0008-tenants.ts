@@ -21,5 +21,11 @@ begin
      where t.attrelid = ':schema_text.queue'::regclass and t.attname = 'draining' and a.privilege_type = 'SELECT' loop
     execute format('grant select (fair) on :schema_text.queue to %s', v_grantee);
   end loop;
+  -- Whoever claims writes what is served.
+  for v_grantee in select distinct case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end
+      from pg_class c, aclexplode(c.relacl) a
+     where c.oid = ':schema_text.claim_request'::regclass and a.privilege_type = 'INSERT' and a.grantee <> c.relowner loop
+    execute format('grant select, insert, update, delete on :schema_text.fair_lane to %s', v_grantee);
+  end loop;
 end $$;
 `

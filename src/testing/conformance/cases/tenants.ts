@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import type { ConformanceCase } from '../case.js'
 import { HOUR_MS, type JobSketch, type Kit } from '../kit.js'
-import { givenBack, idsOf, type TestWorker, threw } from '../worker.js'
+import { givenBack, idsOf, returned, type TestWorker, threw } from '../worker.js'
 
 function of(tenant: string, weight?: number): JobSketch {
   return { spec: { tenant, ...(weight === undefined ? {} : { weight }) } }
@@ -158,6 +158,25 @@ export const TENANT_CASES: ConformanceCase[] = [
       const high = await kit.enqueueMany(4, { ...of('a'), priority: 8 })
       const urgent = await kit.enqueueOne({ priority: 12 })
       assert.deepEqual(idsOf(await (await kit.worker()).take(5)), [urgent, ...high])
+    },
+  },
+  {
+    name: 'tenants: who comes in one by one does not keep a backlog waiting',
+    promise:
+      'Tenants that enqueue their next job as each one ends pass nobody who waits: a backlog beside them gets its turns.',
+    needs: [],
+    async run(kit) {
+      const backlog = await kit.enqueueMany(60, of('backlog'))
+      const worker = await kit.worker()
+      let [ofBacklog, starts] = [0, 0]
+      await kit.enqueueOne(of('chain'))
+      for (; starts < 40; starts++) {
+        const held = await worker.takeOne()
+        await worker.settle(returned(held))
+        if (backlog.includes(held.job.id)) ofBacklog += 1
+        else await kit.enqueueOne(of('chain'))
+      }
+      assert(Math.abs(ofBacklog - starts / 2) <= 2, `${ofBacklog} of ${starts} starts were of the backlog`)
     },
   },
   {
