@@ -45,8 +45,10 @@ export async function claim(stage: Stage, sketch: ClaimSketch): Promise<unknown>
   const request = { next: seat.request + 1, again: seat.request, older: seat.request - 1, skipping: seat.request + 2 }
   const number = Math.max(1, request[sketch.which])
   seat.request = Math.max(seat.request, number)
+  const kinds = seat.kinds.get(number) ?? sketch.kinds
+  seat.kinds.set(number, kinds)
   const { settlements, slots } = resolved(stage, sketch.finished)
-  const answer = await stage.store.claim(claimRequest(seat.id, number, sketch, settlements))
+  const answer = await stage.store.claim(claimRequest(seat.id, number, { ...sketch, kinds: [...kinds] }, settlements))
   for (const slot of slots) slot.done = true
   stage.takes(seat, answer)
   return normalClaim(answer, (fence) => stage.numberOf(fence))

@@ -29,6 +29,8 @@ export interface Seat {
   id: string
   n: number
   request: number
+  /** Of each request so far: a worker that sends one again can run what it could. */
+  kinds: Map<number, readonly number[]>
   /** Fences of leases that were answered and are not forgotten. */
   holding: number[]
   lastBeat: Beat | null
@@ -51,7 +53,7 @@ export class Stage {
 
   newSeat(): Seat {
     this.registered += 1
-    return { id: numberedId('b', this.registered), n: 0, request: 0, holding: [], lastBeat: null }
+    return { id: numberedId('b', this.registered), n: 0, request: 0, kinds: new Map(), holding: [], lastBeat: null }
   }
 
   newId(): string {

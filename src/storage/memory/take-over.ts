@@ -8,7 +8,9 @@ import { isDead, isSteady, type WorkerRow } from './workers.js'
 export function takeOver(state: MemoryState, { worker, limit }: { worker: string; limit: number }): TakeOver {
   const now = state.now()
   const asker = state.workers.get(worker)
-  if (asker !== undefined && isSteady(asker, now)) adopt(state, asker, limit, now)
+  // Who said good bye, or was written off, has left what it adopted to the next one.
+  if (asker === undefined) return { leases: [], nowMs: now }
+  if (isSteady(asker, now)) adopt(state, asker, limit, now)
   const leases = upTo(limit, adopted(state, worker))
   return { leases: leases.map((lease) => recoveredLease(lease)), nowMs: now }
 }

@@ -267,6 +267,7 @@ export const TAKE_OVERS: ConformanceCase[] = [
       assert.deepEqual(idsOf(await heir.takeOver()), [id])
       await heir.store.unregister(heir.id)
       assert.equal((await heir.beat()).status, 'gone')
+      assert.deepEqual(await heir.takeOver(), [], 'it has left them')
       const [held] = await next.takeOver()
       assert.deepEqual(held?.crash, { worker: dead.id, started: true, alone: false, cancelled: false })
     },
