@@ -31,7 +31,7 @@ const ALL = ['postgres-15', 'bench-run', 'chaos', 'long']
 const LEFT_OUT = {
   check:
     'everything that needs a service: PostgreSQL conformance and races, process kills, CLI, embedded server, README (npm test); PostgreSQL 15 and the long runs (npm run test:all)',
-  test: 'PostgreSQL 15 and the long runs: 1,000 simulated seeds and the mutants, seven forms of chaos, outages and broken networks, migrators killed at each statement, removed folders of the embedded server, supervisors, soak, sabotaged stores, the benchmarks in small (npm run test:all)',
+  test: 'PostgreSQL 15 and the long runs: 1,000 simulated seeds and the mutants, seven forms of chaos, outages, broken networks and small pools, migrators killed at each statement, removed folders of the embedded server, supervisors, soak, sabotaged stores, the benchmarks in small (npm run test:all)',
   rest: 'what npm test runs (run it beside this)',
   all: 'nothing but size: 20,000 seeds (npm run sim), 2,000 sequences (sim -- --differential), ten minutes of each form of chaos, 15 of soak',
 }
