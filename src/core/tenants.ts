@@ -27,11 +27,6 @@ export function fairPlace(behind: number, { weight = 1 }: Share, id: string): nu
   return steps * STEP_PLACES + Number.parseInt(id.slice(-2), 16)
 }
 
-/** What is being served, once a claim has taken the job at `place`. Undefined: nothing was written of it yet. */
-export function servedAfter(served: number | undefined, place: number): number {
-  return Math.max(served ?? 0, place)
-}
-
 /**
  * In a fair list nobody goes before who stands before it: where lists are merged by due time, each one counts as due no
  * earlier than those.

@@ -1,12 +1,12 @@
 /** Fair shares of tenants: which levels have a fair list, where a job goes in it, and how far it was served. Called by lanes.ts, filled by the job table. */
-import { fairPlace, servedAfter } from '../../core/tenants.js'
+import { fairPlace } from '../../core/tenants.js'
 import { entryOf } from './entry.js'
 import type { JobRow } from './jobs.js'
 import { SortedList } from './sorted-list.js'
 
 interface FairLevel {
-  /** Undefined: nothing of it was ever claimed. */
-  served: number | undefined
+  /** The last place that was claimed: who comes in starts there. */
+  served: number
   /** What waits, apart for each tenant. */
   tenants: Map<string, SortedList<JobRow>>
   places: Set<number>
@@ -19,16 +19,15 @@ export class FairShares {
 
   /** From now on what becomes ready there goes into its fair list. */
   mark(level: Level): void {
-    entryOf(this.levels, nameOf(level), () => ({ served: undefined, tenants: new Map(), places: new Set<number>() }))
+    entryOf(this.levels, nameOf(level), () => ({ served: 0, tenants: new Map(), places: new Set<number>() }))
   }
 
   /** Where a job that becomes ready now stands; null: its level has no fair list. */
   placeFor(job: JobRow): number | null {
     const level = this.levels.get(nameOf(job))
     if (level === undefined) return null
-    const served = level.served ?? 0
     const last = level.tenants.get(tenantOf(job))?.last()?.fairPlace ?? 0
-    let place = fairPlace(Math.max(last, served), job.spec, job.id)
+    let place = fairPlace(Math.max(last, level.served), job.spec, job.id)
     while (level.places.has(place)) place += 1
     return place
   }
@@ -50,7 +49,7 @@ export class FairShares {
   /** A claim took it, and nothing after it of its list. */
   serve(job: JobRow): void {
     const level = this.levels.get(nameOf(job))!
-    level.served = servedAfter(level.served, job.fairPlace!)
+    level.served = Math.max(level.served, job.fairPlace!)
   }
 }
 
