@@ -91,6 +91,9 @@ const worlds = fc.record({
 /** How often each clause was the decisive one, and how often a job in line was taken and was not. */
 export type Seen = Record<ClauseCode | 'taken' | 'passed over', number>
 
+/** The worlds are the same in each run: what they are said to have met is not left to chance. */
+const SEED = 2
+
 /** Fails where a verdict and the next claim differ. */
 export async function compareWithClaims(factory: StoreFactory, numRuns: number): Promise<Partial<Seen>> {
   const seen: Partial<Seen> = {}
@@ -108,7 +111,7 @@ export async function compareWithClaims(factory: StoreFactory, numRuns: number):
         await kit.close()
       }
     }),
-    { numRuns, endOnFailure: true },
+    { numRuns, seed: SEED, endOnFailure: true },
   )
   return seen
 }
