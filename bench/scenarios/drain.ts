@@ -18,6 +18,7 @@ const WARM_UP = 5_000
 /** Defaults are for work that waits a little; these are for no-op jobs on two cores. */
 const TUNED: WorkerOptions & { concurrency: number } = { concurrency: 100, prefetchWindow: '500ms' }
 const TUNED_PROCESSES = 2
+const JOBS = 300_000
 const HELD_JOBS = 500_000
 
 interface Load {
@@ -32,7 +33,11 @@ export const drain = scenario({
   name: 'drain',
   summary: 'no-op jobs run to the end, beside what bare deletes reach; tuned; under an old snapshot',
   options: {
-    jobs: { type: 'whole', quick: 2_000, doc: 'jobs of a round (100,000; with a snapshot held 500,000)' },
+    jobs: {
+      type: 'whole',
+      quick: 2_000,
+      doc: 'jobs of a round (300,000, so that the start weighs little; with a snapshot held 500,000)',
+    },
     rounds: { type: 'whole', default: 3, quick: 2, doc: 'rounds, in turns with the bound; medians count' },
     records: { type: 'choice', choices: RECORDS, default: 'all', doc: 'which ended jobs leave a record' },
     tuned: {
@@ -44,7 +49,7 @@ export const drain = scenario({
   variants: [{}, { tuned: undefined }, { records: 'failures' }, { records: 'none' }, { 'hold-snapshot': undefined }],
   async *run(setting, { jobs, rounds, records, tuned, holdSnapshot }) {
     const load: Load = {
-      jobs: jobs ?? (holdSnapshot ? HELD_JOBS : 100_000),
+      jobs: jobs ?? (holdSnapshot ? HELD_JOBS : JOBS),
       rounds,
       records,
       processes: tuned ? TUNED_PROCESSES : 1,

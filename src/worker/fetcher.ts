@@ -22,7 +22,7 @@ import type { StoreCalls } from './store-calls.js'
 import { tellClaimed } from './telling.js'
 
 /** Handlers that end at once are run in a row for so long; then I/O, timers and beats get their turn. */
-const TURN_MS_MAX = 5
+const TURN_MS_MAX = 1
 /** A prefetched job that has waited for so many windows is given back: somebody else may have a slot for it. */
 const OVERDUE_WINDOWS = 5
 /** How often a worker offers to run a suspect, which costs it everything else for a while. */

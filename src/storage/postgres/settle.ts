@@ -72,17 +72,35 @@ export function settlementArrays(settlements: readonly Settlement[]): (string | 
     plainArray(settlements.map((s) => s.ordinal)),
     plainArray(settlements.map((s) => FATES[s.to])),
     plainArray(settlements.map(flag)),
-    plainArray(settlements.map((s) => (s.to === 'delayed' ? microseconds(s.delayMs) : null))),
-    plainArray(
+    unlessNothing(
+      plainArray,
+      settlements.map((s) => (s.to === 'delayed' ? microseconds(s.delayMs) : null)),
+    ),
+    unlessNothing(
+      plainArray,
       settlements.map((s) =>
         s.to !== 'started' && s.startedAfterMs !== undefined ? microseconds(s.startedAfterMs) : null,
       ),
     ),
-    plainArray(settlements.map((s) => (s.to !== 'started' && s.ranMs !== undefined ? microseconds(s.ranMs) : null))),
-    textArray(settlements.map((s) => (s.to === 'dead' ? s.reason : null))),
-    textArray(settlements.map(history)),
-    textArray(settlements.map((s) => (s.to === 'completed' ? (s.result ?? null) : null))),
+    unlessNothing(
+      plainArray,
+      settlements.map((s) => (s.to !== 'started' && s.ranMs !== undefined ? microseconds(s.ranMs) : null)),
+    ),
+    unlessNothing(
+      textArray,
+      settlements.map((s) => (s.to === 'dead' ? s.reason : null)),
+    ),
+    unlessNothing(textArray, settlements.map(history)),
+    unlessNothing(
+      textArray,
+      settlements.map((s) => (s.to === 'completed' ? (s.result ?? null) : null)),
+    ),
   ]
+}
+
+/** Mostly some of the arrays hold nulls alone: those are not sent, as `unnest` fills up what is too short. */
+function unlessNothing<T>(literal: (values: readonly (T | null)[]) => string, values: (T | null)[]): string | null {
+  return values.every((value) => value === null) ? null : literal(values)
 }
 
 function flag(settlement: Settlement): boolean {

@@ -1,5 +1,62 @@
 /** Functions: taking jobs into leases. Called by claim.ts. */
 
+/** What the statement that takes jobs needs to know of the lists it takes from. */
+interface Lists {
+  /** Jobs of `jobs` (lane, pos, due) with their `key`: by it those of several lists are merged. */
+  readonly keyed: (jobs: string, columns: string) => string
+  /** The last position taken of each list, where anybody has to know. */
+  readonly reached: string
+}
+
+const KEY = 'coalesce(due, pos) - (lane % 16) * p_level_us'
+
+/** By far the most claims meet no fair list: they are spared what those need. */
+const IN_ORDER: Lists = {
+  keyed: (jobs, columns) => `select ${columns}, ${KEY} as key from ${jobs}`,
+  reached: 'null::json',
+}
+
+/** In a fair list nobody goes before who stands before it. */
+const IN_TURNS: Lists = {
+  keyed: (jobs, columns) => `select ${columns}, ${KEY} as key from ${jobs} where lane & 48 <> 48
+      union all select ${columns}, max(${KEY}) over (partition by lane order by pos) from ${jobs} where lane & 48 = 48`,
+  reached:
+    '(select json_object_agg(m.lane, m.pos) from (select x.lane, max(x.pos) as pos from x where x.lane & 48 = 48 group by x.lane) m)',
+}
+
+function taken({ keyed, reached }: Lists): string {
+  return `  with k as materialized (
+    select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
+      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, h.due from :schema.ready h
+        where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s),
+  kc as materialized (select count(*) as n from k),
+  f as (select a.c, sum(a.bytes) over w - a.bytes as before from (
+      ${keyed('k', 'c, bytes, pos')}) a
+    window w as (order by a.key, a.pos)),
+  x as (delete from :schema.ready r where r.ctid = any(array(select f.c from f where f.before < p_bytes))
+    -- Few columns, as the rows are copied from one step to the next.
+    returning r as job, r.lane, r.bytes, r.pos, r.due, r.id, r.kind = any(p_apart) or r.bytes > 16384 as apart,
+      :schema.job_text(r.id, r.kind, r.lane, r.pos, r.due, r.enqueued, r.payload, r.spec, r.history) as text),
+  o as (
+    select x.job, x.bytes, x.id, x.apart, x.text, row_number() over (order by x.key, x.pos) as n from (
+      ${keyed('x', 'x.*')}) x),
+  g as materialized (
+    select min(o.n) as n, count(*)::int as size, sum(o.bytes) as bytes, array_agg(o.job) as jobs, array_agg(o.id) as ids,
+      string_agg(o.text, ',') as text
+    from o group by case when o.apart then -o.n else (o.n - 1) / 100 end),
+  e as materialized (select nextval(':schema_text.fence') as fence, g.* from (select * from g order by g.n) g),
+  l as (insert into :schema.lease (fence, worker, request, alone, claimed, queue, open, bytes, jobs, ids)
+    select e.fence, p_worker, p_request, p_alone, p_now, p_lanes[1] / 64, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
+  select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
+    coalesce(sum(e.size), 0)::int,
+    -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
+    (select n from kc) > coalesce(sum(e.size), 0) or (select n from kc) < (select sum(q) from unnest(p_quotas) q)
+      and (select n from kc) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
+        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h),
+    ${reached}
+  from e;`
+}
+
 export const CLAIM = `
 -- The lanes of a queue that may have work, with the cursor that the caller keeps for each.
 create or replace function :schema.lanes_in_use(p_queue int, p_levels int, p_fair int, p_lanes int[], p_cursors bigint[])
@@ -77,38 +134,13 @@ create or replace function :schema.take_jobs(p_worker uuid, p_request bigint, p_
 returns table (leases text, taken int, held boolean, reached json) language plpgsql as $$
 #variable_conflict use_column
 begin
-  return query
-  with k as materialized (
-    select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, coalesce(h.due, h.pos) - (h.lane % 16) * p_level_us as key from :schema.ready h
-        where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s),
-  kc as materialized (select count(*) as n from k),
-  f as (select a.c, sum(a.bytes) over w - a.bytes as before from (
-      select k.c, k.bytes, k.pos, k.key from k where k.lane & 48 <> 48
-      union all select k.c, k.bytes, k.pos, max(k.key) over (partition by k.lane order by k.pos) from k where k.lane & 48 = 48) a
-    window w as (order by a.key, a.pos)),
-  x as (delete from :schema.ready r where r.ctid = any(array(select f.c from f where f.before < p_bytes))
-    returning r as job, r.lane, r.bytes, r.pos, r.id, r.kind, r.payload, r.spec, r.history, r.enqueued, r.due),
-  o as (
-    select x.*, x.kind = any(p_apart) or x.bytes > 16384 as apart, row_number() over (order by x.key, x.pos) as n from (
-      select x.*, coalesce(x.due, x.pos) - (x.lane % 16) * p_level_us as key from x where x.lane & 48 <> 48
-      union all select x.*, max(x.due - (x.lane % 16) * p_level_us) over (partition by x.lane order by x.pos) from x where x.lane & 48 = 48) x),
-  g as materialized (
-    select min(o.n) as n, count(*)::int as size, sum(o.bytes) as bytes, array_agg(o.job) as jobs, array_agg(o.id) as ids,
-      string_agg(:schema.job_text(o.id, o.kind, o.lane, o.pos, o.due, o.enqueued, o.payload, o.spec, o.history), ',') as text
-    from o group by case when o.apart then -o.n else (o.n - 1) / 100 end),
-  e as materialized (select nextval(':schema_text.fence') as fence, g.* from (select * from g order by g.n) g),
-  l as (insert into :schema.lease (fence, worker, request, alone, claimed, queue, open, bytes, jobs, ids)
-    select e.fence, p_worker, p_request, p_alone, p_now, p_lanes[1] / 64, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
-  select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
-    coalesce(sum(e.size), 0)::int,
-    -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
-    (select n from kc) > coalesce(sum(e.size), 0) or (select n from kc) < (select sum(q) from unnest(p_quotas) q)
-      and (select n from kc) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h),
-    case when exists (select from unnest(p_lanes) l where l & 48 = 48) then
-      (select json_object_agg(m.lane, m.pos) from (select x.lane, max(x.pos) as pos from x where x.lane & 48 = 48 group by x.lane) m) end
-  from e;
+  if exists (select from unnest(p_lanes) l where l & 48 = 48) then
+    return query
+${taken(IN_TURNS)}
+  else
+    return query
+${taken(IN_ORDER)}
+  end if;
 end $$;
 
 -- SHARE: a beat waits for the claim, so that it knows all of its leases, and so does who writes the worker off; other
