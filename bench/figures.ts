@@ -1,4 +1,5 @@
 /** What a scenario hands in, and the arithmetic of it: percentiles, medians, ratios, rounding. Pure. */
+import type { Size } from './options.js'
 
 /** One line of a scenario. Keys end in their unit: `Ms`, `Us`, `Bytes`, `Mb`, `PerSecond`. */
 export interface Figures {
@@ -8,7 +9,14 @@ export interface Figures {
   p50Ms?: number
   p95Ms?: number
   p99Ms?: number
+  /** Where the figures are held to a bound. */
+  holds?: boolean
   [more: string]: unknown
+}
+
+/** Whether a bound is broken; small sizes measure nothing, and so break none. */
+export function breaks({ holds }: Figures, size: Size): boolean {
+  return holds === false && size === 'full'
 }
 
 /** Nearest rank: the smallest sample that at least this share of them does not exceed. */

@@ -1,5 +1,6 @@
 /** `npm run bench -- <scenario> [options]`: figures of one run, with their conditions. `--help` says what there is. */
 import { readCommand } from './command-line.js'
+import { breaks } from './figures.js'
 import { Refusal } from './options.js'
 import { jsonLine, shown, shownConditions } from './report.js'
 import { SCENARIOS } from './scenarios.js'
@@ -25,8 +26,10 @@ async function run({ runs, size, form }: ToRun): Promise<void> {
       console.error('warning: commits of this server are not durable (fsync, synchronous_commit): it has it easier')
     if (form === 'lines') console.log(`${shownConditions(setting.conditions)}\n`)
     for (const { scenario, options } of runs)
-      for await (const figures of scenario.run(setting, options))
+      for await (const figures of scenario.run(setting, options)) {
         console.log(form === 'json' ? jsonLine(figures, setting.conditions) : `${shown(figures)}\n`)
+        if (breaks(figures, size)) process.exitCode = 1
+      }
   } finally {
     forget()
     await setting.close()

@@ -3,6 +3,7 @@ import type { Scenario } from './scenario.js'
 import { backlog } from './scenarios/backlog.js'
 import { drain } from './scenarios/drain.js'
 import { enqueue } from './scenarios/enqueue.js'
+import { flood } from './scenarios/flood.js'
 import { idle } from './scenarios/idle.js'
 import { latency } from './scenarios/latency.js'
 import { memory } from './scenarios/memory.js'
@@ -19,6 +20,7 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   backlog,
   mixed,
+  flood,
   recovery,
   steady,
   idle,

@@ -156,6 +156,12 @@ test('mixed: all at once, and offered, with the waits of each handler', () => {
   assert.equal(Object.keys(offered!.byHandler as Line).length, 3)
 })
 
+test('flood: what the others wait, beside an empty queue, and the shares by weight', () => {
+  const [line] = of('flood')
+  hasNumbers(line!, ['jobs', 'victimP99Ms', 'emptyP99Ms', 'boundMs', 'weightRatio', 'floodRan', 'floodLeft'])
+  assert.equal(typeof line!.holds, 'boolean')
+})
+
 test('recovery: without and with a backlog', () => {
   const all = of('recovery')
   assert.equal(all[0]!.backlog, 0)

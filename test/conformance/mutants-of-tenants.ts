@@ -17,6 +17,7 @@ export const MUTANTS_OF_TENANTS: Mutant[] = [
       'tenants: each one gets its turn',
       'tenants: nobody saves anything up',
       'tenants: who has less waiting than it had starts there',
+      'tenants: a purged tenant starts afresh',
       'tenants: jobs without one are one together',
       'tenants: they are of one queue',
     ],
@@ -38,7 +39,7 @@ export const MUTANTS_OF_TENANTS: Mutant[] = [
   },
   {
     name: 'a tenant stands behind all it ever had',
-    caught: ['tenants: who has less waiting than it had starts there'],
+    caught: ['tenants: who has less waiting than it had starts there', 'tenants: a purged tenant starts afresh'],
     spoil({ inside }) {
       const { fair } = inside.jobs.lanes
       const add = fair.add.bind(fair)

@@ -103,6 +103,19 @@ export const TENANT_CASES: ConformanceCase[] = [
     },
   },
   {
+    name: 'tenants: a purged tenant starts afresh',
+    promise: 'What a purge deleted does not count against its tenant: its next job is among the next two that start.',
+    needs: ['control'],
+    async run(kit) {
+      await kit.enqueueMany(100, of('a'))
+      await (await kit.worker()).take(10)
+      assert.deepEqual(await kit.control.purge('q', 1_000), { deleted: 90, more: false })
+      await kit.enqueueMany(100, of('b'))
+      const afresh = await kit.enqueueOne(of('a'))
+      assert(idsOf(await (await kit.worker()).take(2)).includes(afresh))
+    },
+  },
+  {
     name: 'tenants: jobs for tomorrow delay nobody today',
     promise: 'A delayed job takes its share when it becomes due, not before.',
     needs: [],
