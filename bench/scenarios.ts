@@ -1,5 +1,6 @@
 /** All scenarios, in the order in which help shows them. */
 import type { Scenario } from './scenario.js'
+import { ageing } from './scenarios/ageing.js'
 import { backlog } from './scenarios/backlog.js'
 import { drain } from './scenarios/drain.js'
 import { enqueue } from './scenarios/enqueue.js'
@@ -21,6 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   backlog,
   mixed,
   flood,
+  ageing,
   recovery,
   steady,
   idle,

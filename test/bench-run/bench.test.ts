@@ -162,6 +162,18 @@ test('flood: what the others wait, beside an empty queue, and the shares by weig
   assert.equal(typeof line!.holds, 'boolean')
 })
 
+test('ageing: starts between low jobs, at each overload', () => {
+  const all = of('ageing')
+  assert.deepEqual(
+    all.map(({ overload }) => overload),
+    [1, 2, 3],
+  )
+  for (const line of all) {
+    hasNumbers(line, ['jobs', 'maxStartsBetweenLow', 'workers', 'claimMax', 'bound', 'lowStarted', 'criticalLeft'])
+    assert.equal(typeof line.holds, 'boolean')
+  }
+})
+
 test('recovery: without and with a backlog', () => {
   const all = of('recovery')
   assert.equal(all[0]!.backlog, 0)
