@@ -32,6 +32,13 @@ export const MUTANTS_OF_CLAIM: readonly Mutant[] = [
     },
   },
   {
+    name: 'tenants stand in one line',
+    caughtBy: 'tenants take turns',
+    spoil({ store }) {
+      store.inside.jobs.lanes.fair.mark = () => {}
+    },
+  },
+  {
     name: 'the newest is claimed first',
     caughtBy: 'first due, first claimed',
     spoil: ({ store }) => ordersCandidates(store, (a, b) => b.dueAt - a.dueAt),

@@ -22,9 +22,14 @@ export interface Share {
 }
 
 /** Where a job that becomes ready stands. `behind`: the last place of its tenant in the list, or what is being served. */
-export function fairPlace(behind: number, { weight = 1 }: Share, id: string): number {
-  const steps = Math.floor(behind / STEP_PLACES) + Math.max(1, Math.round(JOB_STEPS / weight))
+export function fairPlace(behind: number, { weight }: Share, id: string): number {
+  const steps = Math.floor(behind / STEP_PLACES) + stepsOf(weight)
   return steps * STEP_PLACES + Number.parseInt(id.slice(-2), 16)
+}
+
+/** How many steps of virtual time a job takes. */
+export function stepsOf(weight = 1): number {
+  return Math.max(1, Math.round(JOB_STEPS / weight))
 }
 
 /**

@@ -10,6 +10,7 @@ const IN_NO_SEED: Readonly<Record<string, string>> = {
 
 /** What needs several things to go wrong, one after the other, and comes once in some twenty seeds. */
 const IN_FEW_SEEDS: readonly string[] = [
+  'lost only with a dead worker',
   'quarantine follows two crashes alone',
   'a redriven job lives again',
   'a discarded job is gone',

@@ -11,6 +11,8 @@ export interface Taken {
   priority: number
   /** By the store's clock. */
   dueAt: number
+  /** Whose it is; undefined where nobody shares, or where that is not known. */
+  tenant: string | undefined
 }
 
 /** One that waited while the claims `from` to `to - 1` of the contest took others. */
@@ -18,11 +20,14 @@ export interface Entrant extends Taken {
   kind: string
   from: number
   to: number
+  /** The call that took it. */
+  call: ClaimCall
 }
 
 /** A claim that ran beside no other. */
 export interface LonelyClaim {
   worker: string
+  askedAt: number
   kinds: ReadonlySet<string>
   /** Jobs at their first claim. */
   taken: Taken[]
@@ -33,6 +38,8 @@ export interface LonelyClaim {
 export interface Contest {
   queue: string
   order: QueueOrder
+  /** Its jobs are of tenants, which take turns. */
+  shared: boolean
   /** In the order of time. */
   claims: LonelyClaim[]
   /** All, or of very many an even part. */
@@ -62,6 +69,8 @@ interface FirstClaim extends Taken {
 }
 
 class Evidence {
+  /** Queues that some jobs share as tenants. */
+  private readonly shared = new Set<string>()
   private readonly lonely: ReadonlySet<ClaimCall>
   /** Claims without an answer, and repeated ones: from when until when they may have had jobs in their hands. */
   private readonly open: readonly { from: number; to: number }[]
@@ -70,6 +79,8 @@ class Evidence {
     private readonly scene: Scene,
     private readonly stories: readonly Story[],
   ) {
+    for (const { expected } of stories)
+      if (expected?.tenant !== undefined && expected.queue !== undefined) this.shared.add(expected.queue)
     this.lonely = lonelyOf(scene)
     // A repeat that comes after the answer takes what nobody hears of, if there was nothing to take before.
     this.open = scene.calls
@@ -106,7 +117,8 @@ class Evidence {
     if (facts.call.sendings > 1) return undefined
     const place = placeOf(facts)
     if (place === undefined || this.isUnsure(story.sentAt, facts.call)) return undefined
-    return { id, ...place, queue: facts.queue, call: facts.call, sinceAt: sinceAt(story, trace, hold!) }
+    const { tenant } = story.expected ?? {}
+    return { id, ...place, tenant, queue: facts.queue, call: facts.call, sinceAt: sinceAt(story, trace, hold!) }
   }
 
   /** Somebody may have had it before, and nobody was told. */
@@ -140,6 +152,7 @@ class Evidence {
       .sort((a, b) => a.askedAt - b.askedAt)
     const claims = calls.map((call) => ({
       worker: call.worker,
+      askedAt: call.askedAt,
       kinds: this.scene.kinds.get(call.worker)!,
       taken: [] as Taken[],
       turns: turns.get(call)!,
@@ -147,13 +160,13 @@ class Evidence {
     const place = new Map(calls.map((call, i) => [call, i]))
     const entrants: Entrant[] = []
     for (const first of firsts) {
-      const { id, priority, dueAt, kind, call, sinceAt } = first
+      const { id, priority, dueAt, tenant, kind, call, sinceAt } = first
       const own = place.get(call)
-      if (own !== undefined) claims[own]!.taken.push({ id, priority, dueAt })
+      if (own !== undefined) claims[own]!.taken.push({ id, priority, dueAt, tenant })
       const [from, to] = [firstAfter(calls, sinceAt), firstAfter(calls, call.askedAt)]
-      if (couldHaveIt(kind, claims, from, to)) entrants.push({ id, priority, dueAt, kind, from, to })
+      if (couldHaveIt(kind, claims, from, to)) entrants.push({ id, priority, dueAt, tenant, kind, from, to, call })
     }
-    return [{ queue, order, claims, entrants: sampled(entrants) }]
+    return [{ queue, order, shared: this.shared.has(queue), claims, entrants: sampled(entrants) }]
   }
 }
 
@@ -199,7 +212,7 @@ function placeOf({
   waitedMs,
   priority,
   kind,
-}: ClaimFacts): (Omit<Taken, 'id'> & { kind: string }) | undefined {
+}: ClaimFacts): (Omit<Taken, 'id' | 'tenant'> & { kind: string }) | undefined {
   if (claimedAt === undefined || waitedMs === undefined || priority === undefined || kind === undefined)
     return undefined
   return { dueAt: claimedAt - waitedMs, priority, kind }

@@ -17,6 +17,9 @@ export interface Expectation {
   queue?: string
   /** 0 to 15. */
   priority?: number
+  /** Whose share of the queue it takes, and by which weight. Where one job of a queue has a tenant, all of its level share. */
+  tenant?: string
+  weight?: number
   /** How often its handler may start and fail. */
   attempts?: number
   /** Not due before this, from its enqueue. Present with 0 for a job that is due at once. */

@@ -12,7 +12,9 @@
  * Within these the bounds are exact. In a level the earlier due goes first, always. In a strict queue no lower level goes
  * first, in a weighted one none of the same tier. In an ageing queue a job is overtaken (by due time less a minute for each
  * level) only by the starts that are reserved for the levels passed over: of each worker one in sixteen of what it took of
- * the queue meanwhile, and one more where the sixteenth fell into the first of its claims. Read by the checker.
+ * the queue meanwhile, and one more where the sixteenth fell into the first of its claims. Where tenants share a queue, who is
+ * due first goes first among those of one tenant, and by age nothing is judged: their turns are, in tenant-rules.ts. Read by
+ * the checker.
  */
 import { ageingKey, PASSED_OVER_INTERVAL, type QueueOrder, tierOf } from '../../core/priority.js'
 import { type Contest, contestsOf, type Entrant, type Taken } from './contests.js'
@@ -24,8 +26,8 @@ import type { Scene, Story } from './story.js'
 const ROUNDING_MS = 1
 
 interface Order {
-  /** Among which jobs of a queue it holds. */
-  group: (priority: number) => number
+  /** Among which jobs of a queue it holds: those of which this is the same. */
+  group: (job: Taken) => string | number
   /** The smaller goes first; by more than `step`, as equals may go in any order. */
   rank: (job: Taken) => number
   step: number
@@ -35,9 +37,15 @@ interface Order {
 
 const NONE = (): number => 0
 
-const FIRST_DUE: Order = { group: (priority) => priority, rank: ({ dueAt }) => dueAt, step: ROUNDING_MS, allowed: NONE }
+/** Of a level that tenants share, it holds for those of one tenant. */
+const FIRST_DUE: Order = {
+  group: ({ priority, tenant }) => (tenant === undefined ? priority : `${priority} ${tenant}`),
+  rank: ({ dueAt }) => dueAt,
+  step: ROUNDING_MS,
+  allowed: NONE,
+}
 const STRICT: Order = { group: () => 0, rank: ({ priority }) => -priority, step: 0, allowed: NONE }
-const IN_TIER: Order = { ...STRICT, group: tierOf }
+const IN_TIER: Order = { ...STRICT, group: ({ priority }) => tierOf(priority) }
 const AGEING: Order = {
   group: () => 0,
   rank: ageingKey,
@@ -47,7 +55,8 @@ const AGEING: Order = {
 
 export const ORDER_RULES: readonly SceneRule[] = [
   orderRule('first due, first claimed', {
-    promise: 'Of jobs of one level of a queue the one that is due first is claimed first.',
+    promise:
+      'Of jobs of one level of a queue, and of one tenant where it has some, the one that is due first is claimed first.',
     orders: { ageing: FIRST_DUE, strict: FIRST_DUE, weighted: FIRST_DUE },
   }),
   orderRule('no lower level goes first', {
@@ -70,7 +79,9 @@ function orderRule(name: string, { promise, orders }: OrderRule): SceneRule {
   const own = (scene: Scene, stories: readonly Story[]): [Contest, Order][] =>
     contestsOf(scene, stories).flatMap((contest) => {
       const order = orders[contest.order]
-      return order === undefined ? [] : [[contest, order]]
+      // Tenants that take turns let nobody pass who was due before them: what waits behind them is not by its own age.
+      const isJudged = order !== undefined && !(order === AGEING && contest.shared)
+      return isJudged ? [[contest, order]] : []
     })
   return {
     name,
@@ -85,18 +96,18 @@ function orderRule(name: string, { promise, orders }: OrderRule): SceneRule {
 function overtaken(contest: Contest, order: Order): SceneFault[] {
   const worst = worstRanks(contest, order)
   return contest.entrants.flatMap((job) => {
-    const heights = worst.get(order.group(job.priority))
+    const heights = worst.get(order.group(job))
     const why = heights && excess(job, contest, { order, heights })
     return why === undefined ? [] : [{ weight: 1, ids: [job.id], why: `${why}, in queue ${contest.queue}` }]
   })
 }
 
 /** Of each group, the highest rank that each claim has taken. */
-function worstRanks({ claims }: Contest, order: Order): Map<number, Heights> {
-  const byGroup = new Map<number, number[]>()
+function worstRanks({ claims }: Contest, order: Order): Map<string | number, Heights> {
+  const byGroup = new Map<string | number, number[]>()
   for (const [i, { taken }] of claims.entries())
     for (const job of taken) {
-      const group = order.group(job.priority)
+      const group = order.group(job)
       const ranks = byGroup.get(group) ?? new Array<number>(claims.length).fill(Number.NEGATIVE_INFINITY)
       byGroup.set(group, ranks)
       ranks[i] = Math.max(ranks[i]!, order.rank(job))
@@ -113,13 +124,13 @@ function excess(
   { claims }: Contest,
   { order, heights }: { order: Order; heights: Heights },
 ): string | undefined {
-  const group = order.group(job.priority)
+  const group = order.group(job)
   const limit = order.rank(job) + order.step
   const byWorker = new Map<string, { ahead: number; from: number; first: Taken }>()
   for (const i of heights.above(limit, job.from, job.to)) {
     const { worker, kinds, taken, turns } = claims[i]!
     if (!kinds.has(job.kind)) continue
-    const ahead = taken.filter((one) => order.group(one.priority) === group && order.rank(one) > limit)
+    const ahead = taken.filter((one) => order.group(one) === group && order.rank(one) > limit)
     const known = byWorker.get(worker) ?? { ahead: 0, from: turns.from, first: ahead[0]! }
     byWorker.set(worker, known)
     known.ahead += ahead.length

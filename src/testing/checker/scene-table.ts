@@ -4,6 +4,7 @@ import { ORDER_RULES } from './order-rules.js'
 import type { SceneRule } from './rule.js'
 import { SCENE_RULES } from './scene-rules.js'
 import { STORE_RULES } from './store-rules.js'
+import { TENANT_RULES } from './tenant-rules.js'
 import { WORKER_SCENE_RULES } from './worker-rules.js'
 
 export const RULES_OF_SCENE: readonly SceneRule[] = [
@@ -12,4 +13,5 @@ export const RULES_OF_SCENE: readonly SceneRule[] = [
   ...WORKER_SCENE_RULES,
   ...ORDER_RULES,
   ...LIMIT_RULES,
+  ...TENANT_RULES,
 ]

@@ -83,6 +83,13 @@ export interface QueueSettings {
   weight: number
   /** None where it is absent. */
   limits?: Partial<QueueLimits>
+  /** Whom its jobs are of; the first one floods it. Of nobody where it is absent. */
+  tenants?: TenantSettings[]
+}
+
+export interface TenantSettings {
+  name: string
+  weight: number
 }
 
 /** Of every worker. */
@@ -164,18 +171,19 @@ export function configurationOf(seed: number): Configuration {
       claimBatch: draws.pick([1, 5, 500]),
       graceMs: draws.pick([0, 1_000, 10_000]),
     },
-    queues: queuesOf(draws, draws.fork('limits')),
+    queues: queuesOf(draws, draws.fork('limits'), draws.fork('tenants')),
     sorts: sortsOf(draws),
     faults: faultsOf(draws),
   }
 }
 
-function queuesOf(draws: Draws, ofLimits: Draws): QueueSettings[] {
+function queuesOf(draws: Draws, ofLimits: Draws, ofTenants: Draws): QueueSettings[] {
   return Array.from({ length: draws.whole(1, 3) }, (_, i) => ({
     name: `queue-${i + 1}`,
     order: draws.pick(['ageing', 'ageing', 'strict', 'weighted'] as const),
     weight: draws.whole(1, 3),
     ...(ofLimits.chance(0.2) ? { limits: limitsOf(ofLimits) } : {}),
+    ...(ofTenants.chance(0.3) ? { tenants: tenantsOf(ofTenants) } : {}),
   }))
 }
 
@@ -186,6 +194,13 @@ function limitsOf(draws: Draws): Partial<QueueLimits> {
     ...(draws.chance(0.7) ? { concurrency: draws.pick([1, 2, 3, 5]) } : {}),
     ...(draws.chance(0.4) ? { rate: { limit: perSecond, perMs: 1_000, burst: draws.pick([1, perSecond]) } } : {}),
   }
+}
+
+function tenantsOf(draws: Draws): TenantSettings[] {
+  return Array.from({ length: draws.pick([2, 3, 5]) }, (_, i) => ({
+    name: `tenant-${i + 1}`,
+    weight: draws.pick([0.5, 1, 1, 1, 2, 3]),
+  }))
 }
 
 /** Some seeds have a few sorts only, so that many of one kind meet. */

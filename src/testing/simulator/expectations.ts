@@ -4,12 +4,13 @@ import type { PlannedJob } from './plan.js'
 import { EXPIRES_MS } from './work.js'
 
 export function expectationOf(planned: PlannedJob): Expectation {
-  const { sort, queue, priority, attempts, delayMs, key } = planned
+  const { sort, queue, priority, tenant, attempts, delayMs, key } = planned
   return {
     sort,
     ends: endsOf(planned),
     queue,
     priority,
+    ...(tenant === undefined ? {} : { tenant: tenant.name, weight: tenant.weight }),
     attempts,
     delayMs,
     ...(sort === 'expiring' ? { expiresInMs: EXPIRES_MS } : {}),

@@ -1,5 +1,5 @@
 /** What each job of a simulation is, known for its number alone. Called by producers, handlers and whoever expects an end. */
-import { type Configuration, SORTS, type Sort } from './configuration.js'
+import { type Configuration, type QueueSettings, SORTS, type Sort, type TenantSettings } from './configuration.js'
 import { Draws } from './draws.js'
 
 /** Durations in milliseconds. */
@@ -8,6 +8,7 @@ export interface PlannedJob {
   sort: Sort
   queue: string
   priority: number
+  tenant: TenantSettings | undefined
   /** Not due before this, from its enqueue. */
   delayMs: number
   /** How long its handler works. */
@@ -43,11 +44,15 @@ export function plannedJob(configuration: Configuration, n: number): PlannedJob 
   const sort = drawn === 'chosen' && keptMs !== undefined ? 'plain' : drawn
   const failures = failuresOf(sort, draws.fraction())
   const overtime = sort === 'overtime'
+  const queue = draws.pick(queues)
+  const level = draws.pick([0, 4, 4, 4, 8, 12, 15])
+  const share = shareOf(configuration, queue, n)
   return {
     n,
     sort,
-    queue: draws.pick(queues).name,
-    priority: draws.pick([0, 4, 4, 4, 8, 12, 15]),
+    queue: queue.name,
+    priority: share?.level ?? level,
+    tenant: share?.tenant,
     delayMs: sort === 'delayed' ? draws.whole(100, 40_000) : 0,
     workMs: workMs(sort, draws),
     failures,
@@ -55,8 +60,25 @@ export function plannedJob(configuration: Configuration, n: number): PlannedJob 
     timeoutMs: overtime ? draws.whole(500, 3_000) : 300_000,
     deafMs: overtime && draws.chance(0.5) ? draws.whole(100, 9_000) : 0,
     key: sort === 'keyed' ? `key-${n}` : undefined,
-    sentAtMs: draws.between(0, stormMs * 0.9),
+    sentAtMs: share?.sentAtMs ?? draws.between(0, stormMs * 0.9),
   }
+}
+
+/** A flood comes within so long, and most of the others within so long from its begin. */
+const FLOOD_MS = 300
+const BESIDE_MS = 3_000
+const NORMAL = 4
+
+/** Whom a job of a shared queue is of, and when it is sent. Most come as one flood, or soon after it has begun. */
+function shareOf({ seed, stormMs }: Configuration, { name, tenants }: QueueSettings, n: number) {
+  if (tenants === undefined) return undefined
+  const floodAtMs = new Draws(seed).fork('flood', name).between(0, stormMs * 0.8)
+  const draws = new Draws(seed).fork('tenant', n)
+  // Turns are taken inside a level, so most are of one.
+  const level = draws.chance(0.8) ? NORMAL : undefined
+  if (draws.chance(0.5)) return { tenant: tenants[0]!, level, sentAtMs: floodAtMs + draws.between(0, FLOOD_MS) }
+  const sentAtMs = draws.chance(0.7) ? floodAtMs + draws.between(0, BESIDE_MS) : draws.between(0, stormMs * 0.9)
+  return { tenant: draws.pick(tenants), level, sentAtMs }
 }
 
 function failuresOf(sort: Sort, fraction: number): number {

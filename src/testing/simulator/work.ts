@@ -30,7 +30,7 @@ function kindOf(sort: Sort): JobKind<Payload, Payload, unknown> {
 
 /** `storeNowMs`: the store's clock, for those that are due at an instant. `id`: for those whose id the caller chooses. */
 export function itemOf(planned: PlannedJob, storeNowMs: number, id: () => string): JobItem {
-  const { n, sort, queue, priority, delayMs, key, timeoutMs, attempts } = planned
+  const { n, sort, queue, priority, tenant, delayMs, key, timeoutMs, attempts } = planned
   const due = n % 2 === 0 ? { delay: delayMs } : { runAt: Math.ceil(storeNowMs + delayMs) }
   return KINDS[sort].with(
     { n },
@@ -38,6 +38,7 @@ export function itemOf(planned: PlannedJob, storeNowMs: number, id: () => string
       queue,
       priority,
       timeout: timeoutMs,
+      ...(tenant === undefined ? {} : { tenant: tenant.name, weight: tenant.weight }),
       ...(sort === 'once' ? {} : { retry: { attempts } }),
       ...(delayMs === 0 ? {} : due),
       ...(key === undefined ? {} : { idempotencyKey: key }),

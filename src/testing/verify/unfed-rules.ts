@@ -31,6 +31,7 @@ export const UNFED_RULES: Readonly<Record<string, string>> = {
   'first due, first claimed': NO_CALLS,
   'no lower level goes first': NO_CALLS,
   'only jobs due before its ageing go first': NO_CALLS,
+  'tenants take turns': NO_CALLS,
   'a queue keeps to its limit': 'no queue of a drill has limits',
 }
 

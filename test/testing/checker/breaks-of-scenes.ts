@@ -2,7 +2,7 @@
 import type { Verdict } from '../../../src/testing/checker/check.js'
 import { clean } from './clean.js'
 import { BEGUN, DURING, judged, OUTAGE, OVER } from './disturbed.js'
-import { AGEING, FIRST_DUE, type Job, MINUTE_MS, NO_LOWER, overtakenBy, Queue } from './queue.js'
+import { AGEING, FIRST_DUE, type Job, MINUTE_MS, NO_LOWER, overtakenBy, Queue, shared, TURNS } from './queue.js'
 import type { Told } from './told.js'
 
 export interface SceneBreak {
@@ -47,6 +47,13 @@ function sideBySide(count: number): Told {
   return told
 }
 
+/** So many jobs of one tenant are claimed before the only one of another. */
+function afterFlood(count: number): Queue {
+  const queue = shared([...Array.from({ length: count }, () => ({ tenant: 'flood' })), { tenant: 'other' }])
+  for (let n = 0; n <= count; n++) queue.claim('a', 3_000 + 100 * n, [n])
+  return queue
+}
+
 export const BREAKS_OF_SCENES: readonly SceneBreak[] = [
   {
     rule: 'nobody alive is taken over',
@@ -77,6 +84,11 @@ export const BREAKS_OF_SCENES: readonly SceneBreak[] = [
     rule: 'a queue keeps to its limit',
     kept: () => sideBySide(2).checked({ limits: { one: 2 } }),
     broken: () => sideBySide(2).checked({ limits: { one: 1 } }),
+  },
+  {
+    rule: TURNS,
+    kept: () => afterFlood(2).verdict(),
+    broken: () => afterFlood(3).verdict(),
   },
   {
     rule: FIRST_DUE,

@@ -9,6 +9,8 @@ export const FIRST_DUE = 'first due, first claimed'
 export const NO_LOWER = 'no lower level goes first'
 export const AGEING = 'only jobs due before its ageing go first'
 
+export const TURNS = 'tenants take turns'
+
 export const MINUTE_MS = 60_000
 const PLAIN: Expectation = { sort: 'plain', delayMs: 0, queue: 'one' }
 
@@ -64,6 +66,13 @@ export class Queue {
     const { rules } = this.verdict()
     return rules.find((one) => one.rule === rule)!.judged
   }
+}
+
+/** Jobs of one level, due one after another, whose they are. */
+export function shared(shares: readonly Pick<Expectation, 'tenant' | 'weight'>[]): Queue {
+  const queue = new Queue(shares.map((_, n) => [4, 1_000 + 10 * n]))
+  for (const [n, share] of shares.entries()) queue.expect(n, { priority: 4, ...share })
+  return queue
 }
 
 /** One of level 4 waits while so many of level 5 that are due too late for it go first. */
