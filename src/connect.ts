@@ -18,6 +18,7 @@ import {
   text,
   whole,
 } from './core/options.js'
+import { type PartitionList, type PartitionOptions, partitionsIn } from './core/partition-list.js'
 import { nearest } from './core/suggest.js'
 import { EventBus, type EventListener, type LogLevel } from './observe/events.js'
 import { startLog } from './observe/log.js'
@@ -92,16 +93,22 @@ const STORES: Readonly<Record<string, { example: string; open: Opener }>> = {
  *     const queue = await connect('postgres://localhost/app')      // PostgreSQL 15 or newer; needs the package `pg`
  *     const queue = await connect('embedded:./data')               // starts a PostgreSQL; needs `@leasehold/embedded`
  *     const queue = await connect('memory:')                       // for unit tests; gone with the queue
+ *     const queue = await connect({ by: 'tenant', partitions: ['postgres://one/app', 'postgres://two/app'] })
+ *
+ * The last one is a queue over several stores: each job goes to one of them, by its tenant. The same as a text, for
+ * LEASEHOLD_URL and the like: `by=tenant,postgres://one/app,postgres://two/app`.
  *
  * Brings the schema up to date unless `{ migrate: false }`. It looks at the store once and does not wait for one that is
  * down: call it again, or let a supervisor start the process again. Workers wait, once they are started. Rejects with
  * UNKNOWN_STORE, DRIVER_MISSING, STORE_UNAVAILABLE, SCHEMA_MISSING or SCHEMA_OUTDATED, and for options with
  * UNKNOWN_OPTION or INVALID_OPTION.
  */
-export async function connect(url: string, options?: ConnectOptions): Promise<Queue> {
+export async function connect(url: string | PartitionOptions, options?: ConnectOptions): Promise<Queue> {
   const held = readConnect(options)
-  const { storage, stop } = await storeOf(url).open(url, held)
-  const connection: Connection = { storage, env: held.env, events: new EventBus(), hints: new LocalHints() }
+  const events = new EventBus()
+  const parts = partitionsIn(url)
+  const { storage, ready, stop } = await (parts ? openPartitions(parts, held) : openOne(url as string, held))
+  const connection: Connection = { storage, env: held.env, events, hints: new LocalHints() }
   const stopLog = log(connection, held.log)
   const onClose = async (): Promise<void> => {
     stopLog()
@@ -109,14 +116,65 @@ export async function connect(url: string, options?: ConnectOptions): Promise<Qu
   }
   const queue = new Queue(connection, { storeTimeoutMs: held.storeTimeout, intake: held.intake, onClose })
   try {
-    if (held.migrate) await storage.setup?.migrate()
-    await storage.setup?.check()
+    await ready()
     return queue
   } catch (error) {
     // What went wrong first is what the caller has to hear.
     await queue.close().catch(() => {})
-    throw explained(error, url)
+    throw error
   }
+}
+
+/** Opens one store; `ready` brings it up to date, or looks whether it is. */
+async function openOne(url: string, held: HeldConnect): Promise<Opened & { ready: () => Promise<void> }> {
+  const opened = await storeOf(url).open(url, held)
+  const { setup } = opened.storage
+  const ready = async (): Promise<void> => {
+    try {
+      if (held.migrate) await setup?.migrate()
+      await setup?.check()
+    } catch (error) {
+      throw explained(error, url)
+    }
+  }
+  return { ...opened, ready }
+}
+
+/**
+ * Opens several stores as one. Those that are away now are gone without until they are back, unless all of them are; a store
+ * that is there and cannot be used is a mistake, and told.
+ */
+async function openPartitions(
+  { partitions, by }: PartitionList,
+  held: HeldConnect,
+): Promise<Opened & { ready: () => Promise<void> }> {
+  const { isAway, Member, PartitionedStorage } = await import('./storage/partitioned/index.js')
+  const members: InstanceType<typeof Member>[] = []
+  const stops: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    await Promise.all(stops.map((one) => one()))
+  }
+  try {
+    for (const { name, url, schema, draining } of partitions) {
+      const one = await openOne(url, schema === undefined ? held : { ...held, schema })
+      if (one.stop) stops.push(one.stop)
+      members.push(new Member({ name, draining, storage: one.storage, open: one.ready, env: held.env }))
+    }
+  } catch (error) {
+    await Promise.allSettled(members.map(({ storage }) => storage.close()))
+    await stop()
+    throw error
+  }
+  const ready = async (): Promise<void> => {
+    const looks = await Promise.allSettled(members.map((member) => member.read(async () => {})))
+    const faults = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason as unknown] : []))
+    const fatal = faults.find((error) => !isAway(error) || error.code.startsWith('SCHEMA_'))
+    if (fatal !== undefined || faults.length === members.length) throw fatal ?? faults[0]
+    looks.forEach((look, index) => {
+      if (look.status === 'rejected') members[index]!.away(look.reason as QueueError)
+    })
+  }
+  return { storage: new PartitionedStorage(members, by), ready, stop }
 }
 
 /** A first connection that fails is nearly always a mistake in the URL: says which parts there are to look at. */

@@ -4,7 +4,7 @@ export type { EnqueueManyOptions, EnqueueOptions, TransactionClient } from './cl
 export type { Capacity } from './client/capacities.js'
 export type { DrainOptions, PurgeOptions, PurgeProgress, RedriveOptions } from './client/controller.js'
 export type { CancelFilter, DeadFilter, RetryFilter } from './client/filters.js'
-export type { DeadGroupOptions, JobPage, ListOptions } from './client/inspector.js'
+export type { DeadGroupOptions, ListOptions } from './client/inspector.js'
 export type { Job, WaitOptions } from './client/job.js'
 export type { DepthOptions, LimitOptions, RateOptions } from './client/limits.js'
 export type { EnqueueResult } from './client/outcome.js'
@@ -27,7 +27,9 @@ export {
 export { newJobId } from './core/id.js'
 export type { DeadReason, ErrorRecord, HistoryEntry, JobHistory, JobState, Json, Priority, Tier } from './core/job.js'
 export { defineJob, type JobItem, type JobKind, type Kind, type KindOptions, type Returned } from './core/kind.js'
+export type { PartitionOptions, PartitionSketch } from './core/partition-list.js'
 export type { BackoffFunction, BackoffOptions } from './core/policy.js'
+export type { PartitionKey } from './core/rendezvous.js'
 export type { EventListener, LogLevel, QueueEvent } from './observe/events.js'
 export type { Connection } from './storage/connection.js'
 export type {
@@ -36,6 +38,7 @@ export type {
   DeadGroup,
   DeadGroups,
   DiscardAnswer,
+  JobPage,
   JobView,
   QueueCounts,
   QueueLimits,
@@ -47,6 +50,7 @@ export type {
 } from './storage/storage.js'
 export {
   type HealthReason,
+  type StoreHealth,
   type Worker,
   type WorkerHealth,
   type WorkerOptions,

@@ -234,7 +234,7 @@ async function look(
   const inspect = stage.store.inspect as Inspect
   switch (command.op) {
     case 'get':
-      return (await inspect.get(stage.idsAt(command.jobs))).map(normalView)
+      return (await inspect.get(stage.idsAt(command.jobs))).map((view) => normalView(view ?? null))
     case 'list':
       return list(inspect, stage, command.filter)
     case 'match':

@@ -116,8 +116,8 @@ export class Pacer {
   }
 
   private async fullest(jobs: readonly NewJob[]): Promise<number> {
-    const queues = [...new Set(jobs.map(({ queue }) => queue))]
-    return Math.max(0, ...(await Promise.all(queues.map((queue) => this.capacities.fullness(queue)))))
+    const places = new Map(jobs.map((job) => [this.capacities.placeOf(job), job]))
+    return Math.max(0, ...(await Promise.all([...places.values()].map((job) => this.capacities.fullness(job)))))
   }
 
   private async pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

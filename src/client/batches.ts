@@ -166,7 +166,9 @@ export class Batches {
     else if (batch.jobs.length > 0) {
       const answers = await this.sent(batch)
       sent = batch.jobs.map((job, index) => resultOf(job, answers[index]!))
-      if (this.options.giveUp && answers[0]!.status === 'failed') this.givenUp = errorIn(sent[0]!)
+      // Of several stores one that fails says nothing of the others.
+      const whole = this.connection.storage.partitions === undefined
+      if (this.options.giveUp && whole && answers[0]!.status === 'failed') this.givenUp = errorIn(sent[0]!)
     }
     let next = 0
     return batch.results.map((refused) => refused ?? sent[next++]!)

@@ -7,7 +7,7 @@ import type { Env } from '../core/env.js'
 import { QueueError } from '../core/errors.js'
 import type { HistoryEntry } from '../core/job.js'
 import type { Connection } from '../storage/connection.js'
-import type { Inspect, JobView, MatchedJob, MatchPage, MatchRequest, MovedOn } from '../storage/storage.js'
+import type { Control, Inspect, JobView, MatchedJob, MatchPage, MatchRequest, MovedOn } from '../storage/storage.js'
 import { type BulkAnswer, type BulkResult, type HeldBulk, UNCONFIRMED } from './bulk-options.js'
 import type { Wish } from './filters.js'
 
@@ -29,10 +29,16 @@ const PATIENCE_MS = 60_000
 const RETRY_MS_MIN = 100
 const RETRY_MS_MAX = 5_000
 
+/** A store in which jobs are found and changed. Each has its own clock. */
+export interface BulkSite {
+  readonly inspect: Inspect
+  readonly control: Control
+}
+
 /** What is done to the jobs. */
 export interface BulkWork<Answer extends string> {
   /** `before`: the end of the ages that were asked for, by the store's clock. */
-  ask(ids: readonly string[], before: number): Promise<(Answer | MovedOn)[]>
+  ask(control: Control, ids: readonly string[], before: number): Promise<(Answer | MovedOn)[]>
   /** The answer that is to be expected of a job that matches. */
   foreseen(job: MatchedJob, state: MatchRequest['state']): Answer
   isDone(answer: BulkAnswer<Answer>): boolean
@@ -67,9 +73,13 @@ export class BulkRun<Answer extends string> {
   /** Ids of jobs that were come to and may come again. */
   private readonly known = new Set<string>()
 
+  /** The store that is gone through now. */
+  private site: BulkSite
+
+  /** One store after the other is gone through. */
   constructor(
     private readonly connection: Connection,
-    private readonly inspect: Inspect,
+    private readonly sites: readonly [BulkSite, ...BulkSite[]],
     private readonly wish: Wish,
     private readonly options: HeldBulk,
     private readonly work: BulkWork<Answer>,
@@ -84,17 +94,21 @@ export class BulkRun<Answer extends string> {
       dryRun,
       sample: [],
     }
+    this.site = sites[0]
     this.pace = new Pace(connection.env, rate, batch)
     this.limit = limit
   }
 
   async run(): Promise<BulkResult<Answer>> {
-    const bounds = await this.bounds()
-    if (bounds === STOPPED) return this.ended('stopped')
-    this.before = bounds.before
-    for (const request of this.wish.requests) {
-      const ended = await this.all({ ...request, ...bounds })
-      if (ended !== 'all') return this.ended(ended)
+    for (const site of this.sites) {
+      this.site = site
+      const bounds = await this.bounds()
+      if (bounds === STOPPED) return this.ended('stopped')
+      this.before = bounds.before
+      for (const request of this.wish.requests) {
+        const ended = await this.all({ ...request, ...bounds })
+        if (ended !== 'all') return this.ended(ended)
+      }
     }
     return this.ended('all')
   }
@@ -105,7 +119,7 @@ export class BulkRun<Answer extends string> {
    */
   private async bounds(): Promise<{ since?: number; before: number } | typeof STOPPED> {
     const { olderThanMs, newerThanMs, requests } = this.wish
-    const probe = await this.patiently(() => this.inspect.match({ ...requests[0]!, limit: 1 }))
+    const probe = await this.patiently(() => this.site.inspect.match({ ...requests[0]!, limit: 1 }))
     if (probe === STOPPED) return STOPPED
     const before = probe.nowMs - olderThanMs
     return newerThanMs === undefined ? { before } : { since: probe.nowMs - newerThanMs, before }
@@ -119,7 +133,7 @@ export class BulkRun<Answer extends string> {
       if (limit <= 0) return 'limit'
       const after = next === undefined ? {} : { after: next }
       const page: MatchPage | typeof STOPPED = await this.patiently(() =>
-        this.inspect.match({ ...request, ...after, limit }),
+        this.site.inspect.match({ ...request, ...after, limit }),
       )
       if (page === STOPPED || !(await this.page(page, request.state))) return 'stopped'
       next = page.next
@@ -152,7 +166,7 @@ export class BulkRun<Answer extends string> {
     let inDoubt = false
     const ask = async (): Promise<(Answer | MovedOn)[]> => {
       try {
-        return await this.work.ask(ids, this.before)
+        return await this.work.ask(this.site.control, ids, this.before)
       } catch (error) {
         inDoubt ||= mayPass(error)
         throw error
@@ -196,7 +210,7 @@ export class BulkRun<Answer extends string> {
     for (let start = 0; start < ids.length; start += LOOK_MAX) {
       const some = ids.slice(start, start + LOOK_MAX)
       try {
-        const found = await this.patiently(() => this.inspect.get(some))
+        const found = await this.patiently(() => this.site.inspect.get(some))
         if (found === STOPPED) break
         for (const [at, id] of some.entries()) views.set(id, found[at]!)
       } catch (error) {

@@ -1,7 +1,14 @@
 /** Changes all jobs that match a filter: redrive and discard dead letters, cancel and retry what waits. Called by the queue. */
 import type { JobFacts, QueueEvent } from '../observe/events.js'
 import type { Connection } from '../storage/connection.js'
-import type { CancelAnswer, DiscardAnswer, MatchedJob, RedriveAnswer, RetryAnswer } from '../storage/storage.js'
+import type {
+  CancelAnswer,
+  DiscardAnswer,
+  MatchedJob,
+  RedriveAnswer,
+  RetryAnswer,
+  Storage,
+} from '../storage/storage.js'
 import {
   type BulkAnswer,
   type BulkOptions,
@@ -11,7 +18,7 @@ import {
   readBulk,
   readRedriveAll,
 } from './bulk-options.js'
-import { BulkRun, type BulkWork } from './bulk-run.js'
+import { BulkRun, type BulkSite, type BulkWork } from './bulk-run.js'
 import {
   type CancelFilter,
   cancelWish,
@@ -46,10 +53,10 @@ export class Bulk {
   constructor(private readonly connection: Connection) {}
 
   async redriveAll(filter: DeadFilter, options?: RedriveAllOptions): Promise<BulkResult<RedriveAnswer>> {
-    const control = need(this.connection.storage, 'control', 'redriving jobs')
+    need(this.connection.storage, 'control', 'redriving jobs')
     const { force, ...held } = readRedriveAll(options)
     return this.run(deadWish(filter), held, {
-      ask: (ids, endedBefore) => control.redrive(ids, { force, endedBefore }),
+      ask: (control, ids, endedBefore) => control.redrive(ids, { force, endedBefore }),
       trace: 'redriven',
       foreseen: ({ reason }) => (reason === 'lost' && !force ? 'needs force' : 'ok'),
       comesAgain: never,
@@ -58,9 +65,9 @@ export class Bulk {
   }
 
   async discardAll(filter: DeadFilter, options?: BulkOptions): Promise<BulkResult<DiscardAnswer>> {
-    const control = need(this.connection.storage, 'control', 'discarding jobs')
+    need(this.connection.storage, 'control', 'discarding jobs')
     return this.run(deadWish(filter), readBulk(options), {
-      ask: (ids, endedBefore) => control.discard(ids, { endedBefore }),
+      ask: (control, ids, endedBefore) => control.discard(ids, { endedBefore }),
       // No record is left to tell of it.
       trace: undefined,
       foreseen: () => 'discarded',
@@ -70,11 +77,11 @@ export class Bulk {
   }
 
   async cancelAll(filter: CancelFilter, options?: BulkOptions): Promise<BulkResult<CancelAnswer>> {
-    const control = need(this.connection.storage, 'control', 'cancelling jobs')
+    need(this.connection.storage, 'control', 'cancelling jobs')
     const wish = cancelWish(filter)
     const held = readBulk(options)
     return this.run(wish, held, {
-      ask: (ids) => control.cancel(ids, { states: wish.states }),
+      ask: (control, ids) => control.cancel(ids, { states: wish.states }),
       trace: 'cancelled',
       foreseen: (_, state) => (state === 'running' ? 'signalled' : 'cancelled'),
       comesAgain: (answer) => held.dryRun || !ENDED.has(answer),
@@ -83,10 +90,10 @@ export class Bulk {
   }
 
   async retryAll(filter: RetryFilter, options?: BulkOptions): Promise<BulkResult<RetryAnswer>> {
-    const control = need(this.connection.storage, 'control', 'retrying jobs')
+    need(this.connection.storage, 'control', 'retrying jobs')
     const wish = retryWish(filter)
     return this.run(wish, readBulk(options), {
-      ask: (ids) => control.retry(ids, { states: wish.states }),
+      ask: (control, ids) => control.retry(ids, { states: wish.states }),
       trace: 'retried',
       foreseen: () => 'ok',
       comesAgain: () => true,
@@ -100,7 +107,6 @@ export class Bulk {
     options: HeldBulk,
     { told, ...how }: Pick<BulkWork<Answer>, 'ask' | 'foreseen' | 'trace' | 'comesAgain'> & { told: Telling<Answer> },
   ): Promise<BulkResult<Answer>> {
-    const inspect = need(this.connection.storage, 'inspect', 'finding jobs')
     const { events } = this.connection
     const telling = (answer: BulkAnswer<Answer>): ((facts: JobFacts) => QueueEvent) | undefined =>
       (told as Telling<BulkAnswer>)[answer]
@@ -109,6 +115,22 @@ export class Bulk {
       if (make) events.emit(make({ jobId: id, kind, queue }))
     }
     const work: BulkWork<Answer> = { ...how, isDone: (answer) => telling(answer) !== undefined, tell }
-    return new BulkRun(this.connection, inspect, wish, options, work).run()
+    return new BulkRun(this.connection, this.sites(), wish, options, work).run()
+  }
+
+  /** Those that are away come last, and are waited for when all else is done. */
+  private sites(): [BulkSite, ...BulkSite[]] {
+    const { storage } = this.connection
+    const all = [...(storage.partitions?.all ?? [])]
+    const stores = all.sort((a, b) => Number(a.trouble !== undefined) - Number(b.trouble !== undefined))
+    const [first = storage, ...rest] = stores.map((one) => one.storage)
+    return [siteOf(first), ...rest.map(siteOf)]
+  }
+}
+
+function siteOf(storage: Storage): BulkSite {
+  return {
+    inspect: need(storage, 'inspect', 'finding jobs'),
+    control: need(storage, 'control', 'changing jobs'),
   }
 }

@@ -2,7 +2,7 @@
 import { drainPerSecond, expectedWaitMs } from '../core/capacity.js'
 import { name } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
-import type { CapacityFacts, Count } from '../storage/storage.js'
+import type { CapacityFacts, Count, NewJob } from '../storage/storage.js'
 import { need } from './need.js'
 
 /** For so long an answer is used again. What this process sends meanwhile is added to it. */
@@ -62,47 +62,56 @@ export class Capacities {
     }
   }
 
-  /** How long a job would wait, by what was known within the last second; null when nobody knows. */
-  wait(queue: string): number | null | Promise<number | null> {
-    const known = this.fresh(queue)
+  /** How long the job would wait, by what was known within the last second; null when nobody knows. */
+  wait(job: NewJob): number | null | Promise<number | null> {
+    const known = this.fresh(job)
     return known instanceof Promise ? known.then(waitOf) : waitOf(known)
   }
 
-  /** How much of the depth limit is taken, from 0 to 1; 0 where there is none. */
-  async fullness(queue: string): Promise<number> {
-    const { facts, sent } = await this.fresh(queue)
+  /** How much of the depth limit is taken where the job goes, from 0 to 1; 0 where there is none. */
+  async fullness(job: NewJob): Promise<number> {
+    const { facts, sent } = await this.fresh(job)
     const limit = facts?.limits.depth?.limit
     return facts === undefined || limit === undefined ? 0 : Math.min(1, (facts.depth.count + sent) / limit)
   }
 
-  /** A job is on its way there. */
-  sending(queue: string): void {
-    const known = this.known.get(queue)
+  /** The job is on its way. */
+  sending(job: NewJob): void {
+    if (this.known.size === 0) return
+    const known = this.known.get(this.placeOf(job))
     if (known !== undefined) known.sent += 1
   }
 
-  private fresh(queue: string): Known | Promise<Known> {
-    const known = this.known.get(queue)
+  /** Its queue, and the store it goes to where there are several: one that is full says nothing of the others. */
+  placeOf(job: NewJob): string {
+    const home = this.connection.storage.partitions?.homeOf(job)
+    return home === undefined ? job.queue : `${job.queue} ${home.name}`
+  }
+
+  private fresh(job: NewJob): Known | Promise<Known> {
+    const place = this.placeOf(job)
+    const known = this.known.get(place)
     if (known !== undefined && this.connection.env.monotonic() - known.at < CAPACITY_MS) return known
-    let asking = this.asking.get(queue)
+    let asking = this.asking.get(place)
     if (asking === undefined) {
-      asking = this.ask(queue).finally(() => this.asking.delete(queue))
-      this.asking.set(queue, asking)
+      asking = this.ask(job, place).finally(() => this.asking.delete(place))
+      this.asking.set(place, asking)
     }
     return asking
   }
 
   /** A store that does not answer is not said to be slow: the enqueue itself will tell what is wrong with it. */
-  private async ask(queue: string): Promise<Known> {
-    const { env } = this.connection
-    const inspect = this.facet('an expected wait')
+  private async ask(job: NewJob, place: string): Promise<Known> {
+    const { env, storage } = this.connection
+    const home = storage.partitions?.homeOf(job)
+    const inspect = home?.storage.inspect ?? this.facet('an expected wait')
     const answered = new AbortController()
     const unknown = env.sleep(PATIENCE_MS, answered.signal).then(() => undefined)
-    const facts = await Promise.race([inspect.capacity(queue).catch(() => undefined), unknown])
+    const facts = await Promise.race([inspect.capacity(job.queue).catch(() => undefined), unknown])
     answered.abort()
     const known = { facts, at: env.monotonic(), sent: 0 }
     if (this.known.size >= QUEUES_MAX) this.known.clear()
-    this.known.set(queue, known)
+    this.known.set(place, known)
     return known
   }
 

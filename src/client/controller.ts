@@ -210,7 +210,7 @@ export class Controller {
   private tell<Answer extends string>(
     ids: readonly string[],
     answers: readonly Answer[],
-    views: readonly (JobView | null)[],
+    views: readonly (JobView | null | undefined)[],
     told: Telling<Answer>,
   ): void {
     ids.forEach((jobId, index) => {

@@ -22,7 +22,7 @@ export class Gate {
   heldBack(job: NewJob, maxWaitMs: number | undefined): HeldBack | undefined | Promise<HeldBack | undefined> {
     // A job for later does not wait in today's queue.
     if (maxWaitMs === undefined || delayMs(this.connection.env, job) > 0) return this.byIntake(job)
-    const wait = this.capacities.wait(job.queue)
+    const wait = this.capacities.wait(job)
     const judge = (expectedWaitMs: number | null): HeldBack | undefined => {
       if (expectedWaitMs !== null && expectedWaitMs > maxWaitMs) return { status: 'late', expectedWaitMs, maxWaitMs }
       return this.byIntake(job)
@@ -31,9 +31,9 @@ export class Gate {
   }
 
   /** Takes a token, where there is one. */
-  private byIntake({ queue }: NewJob): HeldBack | undefined {
+  private byIntake(job: NewJob): HeldBack | undefined {
     const { intake, bucket } = this
-    this.capacities.sending(queue)
+    this.capacities.sending(job)
     if (intake === undefined) return undefined
     const now = this.connection.env.monotonic()
     if (tokensAt(bucket, intake, now) === 0)

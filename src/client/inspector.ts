@@ -1,6 +1,7 @@
 /** Looks at jobs, queues and workers, and changes nothing. Called by the queue, job handles and control. */
 import { knownJobId } from '../core/choices.js'
 import { instant } from '../core/due.js'
+import { QueueError } from '../core/errors.js'
 import { withEstimate } from '../core/estimate.js'
 import { explain } from '../core/explain.js'
 import type { Explanation } from '../core/explanation.js'
@@ -17,7 +18,7 @@ import {
   whole,
 } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
-import type { DeadGroups, Inspect, JobView, QueueCounts, QueueView, WorkerView } from '../storage/storage.js'
+import type { DeadGroups, Inspect, JobPage, JobView, QueueCounts, QueueView, WorkerView } from '../storage/storage.js'
 import { deadReason, fingerprint } from './filters.js'
 import { need } from './need.js'
 
@@ -61,19 +62,16 @@ export type DeadGroupOptions = Given<typeof DEAD_GROUP_OPTIONS>
 
 const readDeadGroups = optionReader(DEAD_GROUP_OPTIONS)
 
-/** A page of jobs, in the natural order of their state: next to run, next due, newest end first. */
-export interface JobPage {
-  jobs: JobView[]
-  /** Give it as `after` for the next page; null at the end. */
-  next: string | null
-}
-
 export class Inspector {
   constructor(private readonly connection: Connection) {}
 
   async get(id: string): Promise<JobView | null> {
     const [view] = await this.getMany([knownJobId(id, 'id')])
-    return view ?? null
+    if (view === undefined)
+      throw new QueueError('STORE_UNAVAILABLE', `job ${id} may be in one of the partitions that do not answer`, {
+        jobId: id,
+      })
+    return view
   }
 
   /** An estimate is a second look, made where it says something; a store without a measured pace has none. */
@@ -86,7 +84,7 @@ export class Inspector {
     return withEstimate(explanation, await diagnose.pace(explanation.queue))
   }
 
-  async getMany(ids: readonly string[]): Promise<(JobView | null)[]> {
+  async getMany(ids: readonly string[]): Promise<(JobView | null | undefined)[]> {
     return this.facet('looking at jobs').get(ids)
   }
 

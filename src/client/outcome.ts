@@ -12,12 +12,8 @@ export type HeldBack =
   | { status: 'late'; expectedWaitMs: number; maxWaitMs: number }
   | { status: 'limited'; limit: number; retryAfterMs: number }
 
-/** The store's answer for one job, or the failure of the whole call it was in. `unsent`: it never left this process. */
-export type Sent =
-  | EnqueueOutcome
-  | HeldBack
-  | { status: 'failed'; cause: unknown }
-  | { status: 'unsent'; reason: string }
+/** The store's answer for one job, or the failure of the call it was in. `unsent`: it never left this process. */
+export type Sent = EnqueueOutcome | HeldBack | { status: 'unsent'; reason: string }
 
 /** Sent, and no answer by the deadline. */
 export const NO_ANSWER: Sent = Object.freeze({

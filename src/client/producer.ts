@@ -2,7 +2,7 @@
 import { isKind, type JobItem, type Kind } from '../core/kind.js'
 import type { RateLimit } from '../core/limits.js'
 import { invalidOption } from '../core/options.js'
-import type { NewJob } from '../storage/storage.js'
+import type { NewJob, Partition } from '../storage/storage.js'
 import { type Adaptive, checkAdaptive, Pacer, STOPPED } from './adaptive.js'
 import { announce } from './announce.js'
 import { Batches } from './batches.js'
@@ -29,6 +29,11 @@ const PLAIN_LINE = { callsMax: 4, jobsMax: 1_000 }
 /** A job with an idempotency key goes alone: whoever holds its key up holds nobody else up. */
 const KEYED_LINE = { callsMax: 4, jobsMax: 1 }
 
+interface Lines {
+  readonly plain: Line
+  readonly keyed: Line
+}
+
 export interface ProducerParts extends JobAccess {
   readonly capacities: Capacities
 }
@@ -43,8 +48,8 @@ export class Producer {
   private readonly sender: Sender
   private readonly gate: Gate
   private readonly pacer: Pacer
-  private readonly plain: Line
-  private readonly keyed: Line
+  /** Of each store, as no job shall wait in line for a store that is not its own. */
+  private readonly lines = new Map<Partition | undefined, Lines>()
   /** Keyed enqueues that may be tried again. */
   private readonly persisting = new Set<Promise<Sent[]>>()
   /** Calls of `enqueueMany` that have not ended. */
@@ -58,8 +63,11 @@ export class Producer {
     this.gate = new Gate(connection, capacities, settings.intake)
     this.sender = new Sender(connection)
     this.pacer = new Pacer(connection, capacities, this.sender)
-    this.plain = new Line(connection.env, this.sender, PLAIN_LINE)
-    this.keyed = new Line(connection.env, this.sender, KEYED_LINE)
+    for (const home of connection.storage.partitions?.all ?? [undefined])
+      this.lines.set(home, {
+        plain: new Line(connection.env, this.sender, PLAIN_LINE),
+        keyed: new Line(connection.env, this.sender, KEYED_LINE),
+      })
   }
 
   async enqueue<In, Result>(
@@ -111,7 +119,8 @@ export class Producer {
     this.pacer.close()
     // A call made just before has read its first items and not sent them yet: it does so within this turn.
     if (this.manyCalls > 0) await new Promise<void>((resolve) => this.access.connection.env.soon(resolve))
-    await Promise.all([this.sender.close(), this.plain.idle(), ...this.persisting])
+    const idle = [...this.lines.values()].map(({ plain }) => plain.idle())
+    await Promise.all([this.sender.close(), ...idle, ...this.persisting])
   }
 
   private batches(
@@ -148,7 +157,7 @@ export class Producer {
 
   private async sent(job: NewJob, { tx }: Pick<HeldEnqueue, 'tx'>, deadline: number): Promise<Sent> {
     if (tx === undefined)
-      return job.idempotency === undefined ? this.plain.add(job, deadline) : this.sentKeyed(job, deadline)
+      return job.idempotency === undefined ? this.linesOf(job).plain.add(job, deadline) : this.sentKeyed(job, deadline)
     const [sent] = await this.sender.sendWithin([job], { tx, deadline })
     return sent!
   }
@@ -156,13 +165,17 @@ export class Producer {
   /** Each try waits in line anew, so that those whose key is busy take no place from the others. */
   private async sentKeyed(job: NewJob, deadline: number): Promise<Sent> {
     const { connection } = this.access
-    const attempt = async (): Promise<Sent[]> => [await this.keyed.add(job, deadline)]
+    const attempt = async (): Promise<Sent[]> => [await this.linesOf(job).keyed.add(job, deadline)]
     const persisting = persist(connection.env, [job], { attempt, deadline, tx: undefined })
     this.persisting.add(persisting)
     const [sent] = await persisting
     this.persisting.delete(persisting)
     if (isOpen(job, sent!)) announce(connection, [job], [sent!])
     return sent!
+  }
+
+  private linesOf(job: NewJob): Lines {
+    return this.lines.get(this.access.connection.storage.partitions?.homeOf(job))!
   }
 
   private handle<Result>(job: NewJob, sent: Sent): Job<Result> {

@@ -13,6 +13,7 @@ import type {
   CancelAnswer,
   DeadGroups,
   DiscardAnswer,
+  JobPage,
   JobView,
   QueueCounts,
   QueueOrder,
@@ -27,7 +28,7 @@ import type { EnqueueManyOptions, EnqueueOptions } from './calls.js'
 import { Capacities, type Capacity } from './capacities.js'
 import { Controller, type DrainOptions, type PerId, type PurgeOptions, type RedriveOptions } from './controller.js'
 import type { CancelFilter, DeadFilter, RetryFilter } from './filters.js'
-import { type DeadGroupOptions, Inspector, type JobPage, type ListOptions } from './inspector.js'
+import { type DeadGroupOptions, Inspector, type ListOptions } from './inspector.js'
 import { Job, type JobAccess } from './job.js'
 import type { LimitOptions } from './limits.js'
 import type { EnqueueResult } from './outcome.js'

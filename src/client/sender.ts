@@ -4,7 +4,7 @@
  */
 import { assert, QueueError } from '../core/errors.js'
 import type { Connection } from '../storage/connection.js'
-import type { EnqueueOutcome, NewJob } from '../storage/storage.js'
+import type { EnqueueOutcome, NewJob, Partition } from '../storage/storage.js'
 import { announce } from './announce.js'
 import { NO_ANSWER, retryDelayMs, type Sent } from './outcome.js'
 import { isOpen, persist } from './persist.js'
@@ -40,13 +40,38 @@ export class Sender {
   /** As many tries as help, for what one caller sends. At the deadline, what the store has not answered is unknown. */
   async sendWithin(jobs: readonly NewJob[], call: Call): Promise<Sent[]> {
     if (this.closed) return jobs.map(() => CLOSED)
-    const sending = this.boundedSend(jobs, call)
+    const sending = call.tx === undefined ? this.sendByHome(jobs, call) : this.boundedSend(jobs, call)
     this.underWay.add(sending)
     try {
       return await sending
     } finally {
       this.underWay.delete(sending)
     }
+  }
+
+  /** Jobs of several stores go by a call for each, so that no store is waited for in place of another. */
+  private async sendByHome(jobs: readonly NewJob[], call: Call): Promise<Sent[]> {
+    const { partitions } = this.connection.storage
+    if (partitions === undefined) return this.boundedSend(jobs, call)
+    const parts = new Map<Partition, number[]>()
+    jobs.forEach((job, index) => {
+      const home = partitions.homeOf(job)
+      const part = parts.get(home)
+      if (part === undefined) parts.set(home, [index])
+      else part.push(index)
+    })
+    const sent = new Array<Sent>(jobs.length)
+    const sendPart = async (indexes: readonly number[]): Promise<void> => {
+      const own = await this.boundedSend(
+        indexes.map((index) => jobs[index]!),
+        call,
+      )
+      indexes.forEach((index, at) => {
+        sent[index] = own[at]!
+      })
+    }
+    await Promise.all([...parts.values()].map(sendPart))
+    return sent
   }
 
   private async boundedSend(jobs: readonly NewJob[], call: Call): Promise<Sent[]> {

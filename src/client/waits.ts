@@ -174,7 +174,7 @@ export class Waits {
   private async lookUp(batch: Watched[]): Promise<void> {
     const { env, storage } = this.connection
     for (const one of batch) one.heard = false
-    let views: (JobView | null)[] = []
+    let views: (JobView | null | undefined)[] = []
     try {
       views = await need(storage, 'inspect', 'waiting for a job').get(batch.map((one) => one.id))
       this.trouble = undefined

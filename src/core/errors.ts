@@ -34,6 +34,7 @@ export const ERROR_CODES = {
   WAIT_TIMEOUT: 'The job did not end within the time given.',
   WORKER_STOPPED: 'The worker was stopped or is running already and cannot be started like this.',
   QUEUE_CLOSED: 'The connection was closed by close().',
+  WRONG_PARTITION: 'The transaction runs in another database than the partition that the job belongs to.',
   DUPLICATE_HANDLER: 'Two handlers were given for one kind.',
 } as const
 

@@ -7,6 +7,7 @@
  * Every call may be sent twice, be done and have its answer lost, or be done after its caller gave up: each operation
  * says how it bears that. The memory store is the executable form of this text, the conformance suite its test.
  */
+import type { QueueError } from '../core/errors.js'
 import type { JobHistory, JobSpec, Json } from '../core/job.js'
 import type { Full, QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
@@ -40,6 +41,7 @@ export type {
   DeadGroup,
   DeadGroups,
   Inspect,
+  JobPage,
   JobView,
   ListRequest,
   MatchedJob,
@@ -84,6 +86,8 @@ export type EnqueueOutcome =
   | { status: 'draining' }
   | ({ status: 'full' } & Full)
   | { status: 'refused'; code: 'DUPLICATE_ID' | 'STORE_REJECTED'; cause: unknown }
+  /** Of a store over several: the one of this job failed, as a call to it alone would have; others did not. */
+  | { status: 'failed'; cause: unknown }
 
 /** How a call of `enqueue` differs from the usual. */
 export interface EnqueueOptions {
@@ -288,6 +292,31 @@ export interface Storage {
   readonly connections?: number
   /** How a thread of its own can send beats; absent where beats go through this object. */
   readonly beatSource?: BeatSource
+  /** Of a store over several: which they are. Workers speak to each of them by itself. */
+  readonly partitions?: Partitions
+  /** Whether a caller's open transaction runs in the database of this store; absent where there are none. */
+  ownsTransaction?(tx: unknown): Promise<boolean>
+}
+
+/** The stores of a queue over several. */
+export interface Partitions {
+  /** In the order of the list. */
+  readonly all: readonly Partition[]
+  /** The one that a new job goes to. */
+  homeOf(job: NewJob): Partition
+}
+
+/** One of the stores of a queue over several. A fence of one means nothing to another. */
+export interface Partition {
+  /** What is hashed: jobs stay where they are as long as it does. */
+  readonly name: string
+  /** Nothing new goes to it; what it has is worked off. */
+  readonly draining: boolean
+  readonly storage: Storage
+  /** Resolves when the store was found fit for use, which is tried anew where it was not. */
+  ready(): Promise<void>
+  /** Why it is left alone for now; undefined while it answers. */
+  readonly trouble: QueueError | undefined
 }
 
 /** Small bounded steps that any worker takes, in any number of processes at once. Each may be repeated. */

@@ -59,6 +59,19 @@ export interface JobView {
   reason?: DeadReason
   /** A running one that somebody wants cancelled. */
   cancelling?: boolean
+  /** Of a queue over several stores: the one that holds it. */
+  partition?: string
+}
+
+/** A page of jobs, in the natural order of their state: next to run, next due, newest end first. */
+export interface JobPage {
+  jobs: JobView[]
+  /** One for each job: given as `after`, a page begins behind it. */
+  cursors: string[]
+  /** Give it as `after` for the next page; null at the end. */
+  next: string | null
+  /** Of a queue over several stores: those that did not answer. What they hold is not among the jobs. */
+  missing?: string[]
 }
 
 /** Which jobs a page shows. What is not said is not looked at. */
@@ -143,6 +156,8 @@ export interface QueueView {
   draining: boolean
   order: QueueOrder
   limits: QueueLimits
+  /** Of a queue over several stores that do not agree: what is set on it in each that knows it. */
+  partitions?: Record<string, Omit<QueueView, 'queue' | 'partitions'>>
 }
 
 /** What a queue has to do, and who does it. Bounded: no more is counted than 10,000 jobs that are ready, and as many others. */
@@ -180,17 +195,22 @@ export interface WorkerView extends WorkerInfo {
   mainLagMs: number
   leases: number
   jobs: number
+  /** Of a queue over several stores: the one that it takes jobs from. */
+  partition?: string
 }
 
 /** Looks at jobs, queues and workers; changes nothing. */
 export interface Inspect {
-  /** One statement over all places: a moving job is seen once. Null for those not known. */
-  get(ids: readonly string[]): Promise<(JobView | null)[]>
+  /**
+   * One statement over all places: a moving job is seen once. Null for those not known; undefined where nobody can tell, as
+   * one of several stores does not answer.
+   */
+  get(ids: readonly string[]): Promise<(JobView | null | undefined)[]>
   /**
    * A page in the natural order of the state: next due, newest end first; ready ones by queue, then the higher priority
    * first, then suspects, what was there before, and what came in.
    */
-  list(request: ListRequest): Promise<{ jobs: JobView[]; next: string | null }>
+  list(request: ListRequest): Promise<JobPage>
   /**
    * Which jobs match, in bounded steps: dead ones by their end, the oldest first; others in an order of the store's own.
    * What leaves the state between two pages shifts nothing.

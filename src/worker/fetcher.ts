@@ -10,6 +10,7 @@ import type { EventBus } from '../observe/events.js'
 import type { Claim, ClaimRequest, Storage } from '../storage/storage.js'
 import { Buffer } from './buffer.js'
 import { ClaimCall } from './claim-call.js'
+import type { Companion, Company } from './company.js'
 import type { Endings } from './endings.js'
 import type { Executor } from './executor.js'
 import type { Heartbeat, Identity } from './heartbeat.js'
@@ -32,6 +33,7 @@ const SUSPECTS_MS_SLOW = 10_000
 /** A slow job's slot may stay free for a moment, so that slots freed one by one do not make a claim each. */
 const GATHER_MS_MAX = 10
 const SERIAL_WEIGHT = 0.1
+const ELSEWHERE_ALONE = 'a suspect of another store has to run alone in this process'
 
 export interface FetcherParts {
   readonly env: Env
@@ -48,6 +50,8 @@ export interface FetcherParts {
   readonly heartbeat: Heartbeat
   readonly paces: Paces
   readonly stats: Stats
+  /** The other sessions of this process. */
+  readonly company: Company
   /** The store has written this worker off. */
   readonly onGone: () => void
   /** For how long no delayed job will be due. */
@@ -58,7 +62,7 @@ export interface FetcherParts {
   readonly onFatal: (error: unknown) => void
 }
 
-export class Fetcher {
+export class Fetcher implements Companion {
   /** By the local clock; when the last claim was answered. */
   lastAnswerAt = Number.NEGATIVE_INFINITY
   /** By the local clock; until then the loop had an answer, or no reason to ask. */
@@ -103,6 +107,25 @@ export class Fetcher {
     return this.buffer.size + (this.alone?.state === 'waiting' ? 1 : 0)
   }
 
+  /** While the store fails claims, one that is under way is taken to have brought nothing: it may never be answered. */
+  get rests(): boolean {
+    const { executor, holdings, calls } = this.parts
+    const flies = this.flight !== undefined && !calls.failingOperations.includes('claim')
+    return executor.busy === 0 && holdings.size === 0 && !flies
+  }
+
+  get hangs(): boolean {
+    return this.parts.executor.left > 0 && this.parts.executor.undecided === 0
+  }
+
+  /** A suspect of another store wants to run alone in this process. */
+  withdraw(): void {
+    this.giveBack(
+      this.buffer.remove(() => true),
+      ELSEWHERE_ALONE,
+    )
+  }
+
   /** Starts what can start, then claims if that is due. Called whenever a slot, a beat or an answer came. */
   pump(): void {
     if (this.pumping) return
@@ -114,6 +137,7 @@ export class Fetcher {
     }
     if (this.alone) this.tryAlone()
     this.consider()
+    this.parts.company.stirred(this)
   }
 
   /** There may be work: claim at once, or again after the claim that is under way. */
@@ -162,7 +186,7 @@ export class Fetcher {
   /** The worker has a new identity: all that it held is gone, and the claim under way was somebody else's. */
   reset(): void {
     this.buffer.remove(() => true)
-    this.alone = undefined
+    this.endAlone()
     this.requests = 0
     this.flight?.unload(this.parts.settler)
     this.flight = undefined
@@ -216,6 +240,7 @@ export class Fetcher {
   /** Claims if there is room, and reason to think that there is work. */
   private consider(): void {
     if (this.flight || this.alone || this.polls.rests || this.stopping.signal.aborted) return
+    if (this.parts.company.isClosedTo(this)) return
     const limit = this.limit()
     if (limit === 0) return
     const now = this.parts.env.monotonic()
@@ -226,7 +251,9 @@ export class Fetcher {
 
   /** Whether a claim should be answered before long. Outcomes that the store does not take are no excuse for silence. */
   private get asks(): boolean {
-    return this.flight !== undefined || (this.alone === undefined && (this.parts.settler.full || this.limit() > 0))
+    if (this.flight !== undefined) return true
+    if (this.alone !== undefined || this.parts.company.isClosedTo(this)) return false
+    return this.parts.settler.full || this.limit() > 0
   }
 
   private limit(): number {
@@ -310,6 +337,7 @@ export class Fetcher {
     }
     const jobs = this.take(flight, claim)
     if (this.stopping.signal.aborted) this.giveBack(jobs, 'shutdown')
+    else if (parts.company.isClosedTo(this)) this.giveBack(jobs, ELSEWHERE_ALONE)
     else if (jobs[0]?.lease.alone) this.beginAlone(jobs[0])
     else this.buffer.push(jobs)
     this.paused(claim.paused)
@@ -355,7 +383,7 @@ export class Fetcher {
   private offersSuspects(now: number): boolean {
     const { executor } = this.parts
     if (executor.left > 0) return false
-    const idle = executor.busy === 0 && this.buffer.size === 0
+    const idle = executor.busy === 0 && this.buffer.size === 0 && this.parts.company.restsBeside(this)
     const pauseMs = executor.slowSlots(SLOW_MS, now) > 0 ? SUSPECTS_MS_SLOW : SUSPECTS_MS
     if (!idle && now - this.suspectsAskedAt < pauseMs) return false
     this.suspectsAskedAt = now
@@ -365,6 +393,7 @@ export class Fetcher {
   /** A suspect came: nothing else may be held when it runs, as whatever is held when it kills us becomes suspect too. */
   private beginAlone(held: HeldJob): void {
     this.alone = held
+    this.parts.company.enter(this)
     this.giveBack(
       this.buffer.remove(() => true),
       'a suspect has to run alone here',
@@ -372,19 +401,24 @@ export class Fetcher {
   }
 
   private tryAlone(): void {
-    const { executor, holdings, heartbeat, env } = this.parts
+    const { executor, holdings, heartbeat, env, company } = this.parts
     const { alone } = this
     if (!alone) return
     if (!holdings.get(alone.lease.fence)) {
-      this.alone = undefined
+      this.endAlone()
       return
     }
     if (alone.state !== 'waiting') return
     const now = env.monotonic()
     // Code that does not end would be under suspicion too; another worker can run it really alone.
-    if (executor.left > 0 && executor.undecided === 0)
-      this.giveBack([alone], 'the code of an ended attempt still runs here')
-    else if (executor.busy === 0 && holdings.size === 1 && heartbeat.surelyHeld(now)) executor.run(alone, now)
+    if (this.hangs || company.hangsBeside(this)) this.giveBack([alone], 'the code of an ended attempt still runs here')
+    else if (executor.busy === 0 && holdings.size === 1 && company.restsBeside(this) && heartbeat.surelyHeld(now))
+      executor.run(alone, now)
+  }
+
+  private endAlone(): void {
+    this.alone = undefined
+    this.parts.company.release(this)
   }
 
   private giveBack(jobs: readonly HeldJob[], note: string): void {

@@ -7,6 +7,7 @@ import type { BoundHandler } from '../core/handler.js'
 import { Paces } from '../core/prefetch.js'
 import type { Connection } from '../storage/connection.js'
 import type { BeatAnswer, Storage, WorkerInfo } from '../storage/storage.js'
+import type { Company } from './company.js'
 import { Endings } from './endings.js'
 import { Executor } from './executor.js'
 import { Fetcher } from './fetcher.js'
@@ -30,6 +31,8 @@ const KINDS_TOLD_MAX = 200
 const OWN_CONNECTIONS = 2
 
 export interface SessionEnds {
+  /** The other sessions of this process. */
+  readonly company: Company
   /** The session cannot go on: half of its slots hang, or the connection was closed. It has to be stopped. */
   readonly onFailure: (failure: { reason: string; cause?: unknown }) => void
 }
@@ -88,9 +91,11 @@ export class Session {
       onFree: () => this.onFree(),
     })
     const { executor } = this
+    const { company } = ends
     this.upkeep = new Upkeep({ ...shared, onReady: () => this.fetcher.hint() })
     this.fetcher = new Fetcher({
       ...shared,
+      company,
       settler,
       endings,
       executor,
@@ -105,11 +110,13 @@ export class Session {
     this.shutdown = new Shutdown(this, () => {
       this.newIdentity?.cancel()
       this.ended.abort()
+      company.leave(this.fetcher)
     })
   }
 
   start(): void {
     const { settings, connection, identity } = this
+    this.ends.company.join(this.fetcher)
     this.heartbeat.start()
     this.hearing.start()
     if (settings.upkeep) this.upkeep.start()

@@ -2,55 +2,14 @@
 import { type Duration, durationMs } from '../core/duration.js'
 import { QueueError } from '../core/errors.js'
 import type { BoundHandler } from '../core/handler.js'
-import { silenceMsMax } from '../core/polling.js'
+import { badRelation } from '../core/options.js'
 import type { Connection } from '../storage/connection.js'
+import { Company } from './company.js'
+import { healthTogether, type WorkerHealth } from './health.js'
+import { Life } from './life.js'
 import { readHandlers, readWorkerOptions, type WorkerOptions, type WorkerSettings } from './options.js'
-import { Session } from './session.js'
 import { onSignals } from './signals.js'
 import { emptyStats, type Stats } from './stats.js'
-
-/**
- * Why a worker does not do all of its work. `draining`: it takes no new jobs and will stop. `unregistered`: the store has
- * not answered a beat of it yet. `leases doubtful`: no beat was confirmed for a whole lease, so nothing starts. `no claim
- * answered`: it has room for jobs, and for longer than a poll and three seconds no claim was answered. `store failing`:
- * the last try of the operations in `failing` failed. `slots stuck`: code goes on although its attempt has ended.
- */
-export type HealthReason =
-  | 'draining'
-  | 'unregistered'
-  | 'leases doubtful'
-  | 'no claim answered'
-  | 'store failing'
-  | 'slots stuck'
-
-/** How a worker is, for probes. `degraded`: it is up and does not do all of its work; `why` says why not. */
-export interface WorkerHealth {
-  status: 'ok' | 'degraded' | 'stopped'
-  /** Every reason there is, the first ones explaining the others; empty unless it is degraded. */
-  why: HealthReason[]
-  id: string | undefined
-  /** It takes no new jobs and will stop. */
-  draining: boolean
-  /** Null while no claim was answered. Grows while all slots are busy. */
-  lastClaimAgoMs: number | null
-  /** For how long it has had room for jobs and no answer to a claim; 0 while all slots are busy. */
-  noClaimAnsweredForMs: number
-  /** For how long the leases are unconfirmed; null while no beat was answered. */
-  lastBeatAgoMs: number | null
-  /** For how long the store has failed some operation; 0 when it does not. */
-  storeFailingForMs: number
-  /** The operations that it fails, such as `claim`, `beat`, `settle` or `prune`. */
-  failing: string[]
-  /** Slots taken. */
-  running: number
-  concurrency: number
-  /** Claimed jobs that wait for a slot. */
-  prefetched: number
-  /** Outcomes that the store has not confirmed yet. */
-  unconfirmed: number
-  /** Slots whose code goes on although their attempts have ended. */
-  stuck: number
-}
 
 /** Makes a worker for the handlers; it does nothing until it is started. */
 export function worker(
@@ -65,10 +24,8 @@ export function worker(
 export class Worker {
   private readonly settings: WorkerSettings
   private readonly handlers: ReadonlyMap<string, BoundHandler>
-  private session: Session | undefined
-  private last: Session | undefined
-  /** Whether there shall be a session once the present one is down. */
-  private wanted = false
+  /** One for each store, in the order of the list. */
+  private readonly lives: ReadonlyMap<string, Life>
   private failure: QueueError | undefined
 
   constructor(
@@ -78,19 +35,22 @@ export class Worker {
   ) {
     this.handlers = readHandlers(handlers)
     this.settings = readWorkerOptions(options, this.handlers.values())
+    this.lives = this.made()
   }
 
-  /** As the store knows it; a new one for each start, and after the store has written the worker off. */
+  /**
+   * As the store knows it; a new one for each start, and after the store has written the worker off. Over several stores it
+   * has one in each, and this is that of the first.
+   */
   get id(): string | undefined {
-    return this.last?.identity.worker
+    return this.all[0]!.last?.identity.worker
   }
 
   /** Starts it, or lets it start again after a stop that is under way. A store that is away is waited for. */
   async start(): Promise<void> {
-    this.wanted = true
     this.failure = undefined
-    if (!this.session) this.begin()
-    else if (this.session.shutdown.begun) await this.session.shutdown.done
+    const stops = this.all.flatMap((life) => life.start() ?? [])
+    if (stops.length > 0) await Promise.all(stops)
   }
 
   /**
@@ -112,7 +72,7 @@ export class Worker {
     const unlisten = this.settings.signals ? this.handleSignals() : () => {}
     try {
       await this.start()
-      while (this.session) await this.session.shutdown.done
+      while (this.isOn) await Promise.all(this.all.map((life) => life.down()))
     } finally {
       unlisten()
     }
@@ -121,81 +81,78 @@ export class Worker {
 
   /** Runs until nothing is ready in its queues and nothing of its own is unfinished, or `maxMs` are over; then stops. */
   async runUntilEmpty(options: { maxMs?: Duration } = {}): Promise<Stats> {
-    if (this.session)
+    if (this.isOn)
       throw new QueueError('WORKER_STOPPED', 'the worker is running already; runUntilEmpty() starts it itself')
     const maxMs = options.maxMs === undefined ? undefined : durationMs(options.maxMs, 'runUntilEmpty.maxMs')
     await this.start()
-    const session = this.session!
+    const over = new AbortController()
     const timeUp = new Promise<void>((resolve) => {
       if (maxMs === undefined) return
       const timer = this.connection.env.timer(maxMs, resolve)
-      void session.shutdown.done.then(() => timer.cancel())
+      over.signal.addEventListener('abort', () => timer.cancel(), { once: true })
     })
-    await Promise.race([session.whenEmpty(), timeUp, session.shutdown.done])
+    await Promise.race([this.whenEmpty(over.signal), timeUp])
+    over.abort()
     await this.stop()
     if (this.failure) throw this.failure
-    return session.stats
+    return this.stats()
   }
 
   /** Counts since the last start. */
   stats(): Stats {
-    return { ...(this.last?.stats ?? emptyStats()) }
+    const sum = emptyStats()
+    for (const { last } of this.all)
+      for (const name of Object.keys(sum) as (keyof Stats)[]) sum[name] += last?.stats[name] ?? 0
+    return sum
   }
 
   /** How it is at this moment; asks nothing of the store. */
   health(): WorkerHealth {
-    const { session, last } = this
-    const now = this.connection.env.monotonic()
-    const ago = (at: number | undefined): number | null =>
-      at === undefined || at === Number.NEGATIVE_INFINITY ? null : now - at
-    const why = session ? this.reasons(session, now) : []
-    return {
-      status: session ? (why.length === 0 ? 'ok' : 'degraded') : 'stopped',
-      why,
-      id: this.id,
-      draining: session?.shutdown.begun ?? false,
-      lastClaimAgoMs: ago(last?.fetcher.lastAnswerAt),
-      noClaimAnsweredForMs: session?.fetcher.silentMs(now) ?? 0,
-      lastBeatAgoMs: ago(last?.heartbeat.confirmedAt),
-      storeFailingForMs: session?.calls.failingForMs ?? 0,
-      failing: session?.calls.failingOperations ?? [],
-      running: session?.executor.busy ?? 0,
-      concurrency: this.settings.concurrency,
-      prefetched: session?.fetcher.waiting ?? 0,
-      unconfirmed: session?.settler.size ?? 0,
-      stuck: session?.stuck ?? 0,
-    }
+    const { partitions } = this.connection.storage
+    if (partitions === undefined) return this.all[0]!.health()
+    return healthTogether(Object.fromEntries([...this.lives].map(([name, life]) => [name, life.health()])))
   }
 
-  private reasons({ shutdown, heartbeat, fetcher, calls, stuck }: Session, now: number): HealthReason[] {
-    const holds: Record<HealthReason, boolean> = {
-      draining: shutdown.begun,
-      unregistered: !heartbeat.registered,
-      'leases doubtful': heartbeat.registered && !heartbeat.surelyHeld(now),
-      // Beats have a connection of their own: they tell nothing of whether jobs come.
-      'no claim answered': !shutdown.begun && fetcher.silentMs(now) > silenceMsMax(this.settings.pollMs),
-      'store failing': calls.failingOperations.length > 0,
-      'slots stuck': stuck > 0,
-    }
-    return (Object.keys(holds) as HealthReason[]).filter((reason) => holds[reason])
+  private get all(): Life[] {
+    return [...this.lives.values()]
   }
 
-  private begin(): void {
-    const session = new Session(this.connection, this.settings, this.handlers, {
-      onFailure: (failure) => this.onFailure(failure),
-    })
-    this.session = session
-    this.last = session
-    void session.shutdown.done.then(() => {
-      this.session = undefined
-      if (this.wanted) this.begin()
-    })
-    session.start()
+  private get isOn(): boolean {
+    return this.all.some((life) => life.isOn)
+  }
+
+  /** A job of one store may enqueue one for another: empty is what all are at once. */
+  private async whenEmpty(over: AbortSignal): Promise<void> {
+    do {
+      await Promise.all(this.all.map((life) => life.whenEmpty()))
+    } while (!over.aborted && this.all.some((life) => !life.isEmpty))
+  }
+
+  /** On several stores it is a worker of each, with its share of the slots: no lease, beat or fence of one is known to another. */
+  private made(): Map<string, Life> {
+    const { connection, settings, handlers } = this
+    const company = new Company()
+    const onFailure = (failure: { reason: string; cause?: unknown }): void => this.onFailure(failure)
+    const shared = { handlers, company, onFailure }
+    const { partitions } = connection.storage
+    if (partitions === undefined)
+      return new Map([['', new Life({ ...shared, connection, settings, ready: undefined })]])
+    const slots = slotsOf(settings.concurrency, partitions.all.length)
+    return new Map(
+      partitions.all.map(({ name, storage, ready }, index) => [
+        name,
+        new Life({
+          ...shared,
+          connection: { ...connection, storage },
+          settings: { ...settings, concurrency: slots[index]! },
+          ready: () => ready.call(partitions.all[index]),
+        }),
+      ]),
+    )
   }
 
   private async end(graceMs: number, reason: string): Promise<void> {
-    this.wanted = false
-    await this.session?.shutdown.begin(graceMs, reason)
+    await Promise.all(this.all.map((life) => life.end(graceMs, reason)))
   }
 
   private onFailure({ reason, cause }: { reason: string; cause?: unknown }): void {
@@ -207,4 +164,17 @@ export class Worker {
   private handleSignals(): () => void {
     return onSignals((signal, before) => void this.end(before === 0 ? this.settings.graceMs : 0, signal))
   }
+}
+
+/** As even as can be; each store has one at least. */
+function slotsOf(concurrency: number, stores: number): number[] {
+  if (concurrency < stores)
+    throw badRelation(
+      'concurrency',
+      `${concurrency} slots are too few for ${stores} partitions; each needs one at least`,
+    )
+  return Array.from(
+    { length: stores },
+    (_, index) => Math.floor(concurrency / stores) + Number(index < concurrency % stores),
+  )
 }

@@ -261,7 +261,21 @@ export const MUTANTS_OF_KEEPING: Mutant[] = [
       inspect.list = async ({ after = '0', limit, ...request }) => {
         const all = (await list({ ...request, limit: 10_000 })).jobs
         const end = Number(after) + limit
-        return { jobs: all.slice(Number(after), end), next: end < all.length ? String(end) : null }
+        const jobs = all.slice(Number(after), end)
+        const cursors = jobs.map((_, index) => String(Number(after) + index + 1))
+        return { jobs, cursors, next: end < all.length ? String(end) : null }
+      }
+    },
+  },
+  {
+    name: 'each job of a page has the cursor of its end',
+    caught: ['list: a page begins behind any job of the page before'],
+    spoil(store) {
+      const { inspect } = store
+      const list = inspect.list.bind(inspect)
+      inspect.list = async (request) => {
+        const page = await list(request)
+        return { ...page, cursors: page.cursors.map(() => page.cursors.at(-1)!) }
       }
     },
   },

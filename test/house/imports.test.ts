@@ -11,10 +11,12 @@ const ALLOWED: Record<string, readonly string[]> = {
   storage: ['core', 'observe'],
   'storage/memory': ['core', 'observe', 'storage'],
   'storage/postgres': ['core', 'observe', 'storage'],
+  // Over stores that it is given.
+  'storage/partitioned': ['core', 'observe', 'storage'],
   client: ['core', 'observe', 'storage'],
   worker: ['core', 'observe', 'storage'],
   // The one place that names adapters.
-  connect: ['core', 'observe', 'storage', 'client', 'storage/memory', 'storage/postgres'],
+  connect: ['core', 'observe', 'storage', 'client', 'storage/memory', 'storage/postgres', 'storage/partitioned'],
   index: ['core', 'observe', 'storage', 'client', 'worker', 'connect', 'storage/postgres'],
   testing: ['core', 'observe', 'storage', 'storage/memory', 'client', 'worker'],
   // For `verify`, which holds a store to what the suite and the checker say.

@@ -79,7 +79,7 @@ export class Kit {
     return view
   }
 
-  async views(ids: readonly string[]): Promise<(JobView | null)[]> {
+  async views(ids: readonly string[]): Promise<(JobView | null | undefined)[]> {
     return this.storage.inspect!.get(ids)
   }
 }

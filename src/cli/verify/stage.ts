@@ -113,7 +113,7 @@ export class Stage {
     return answer
   }
 
-  views(ids: readonly string[]): Promise<(JobView | null)[]> {
+  views(ids: readonly string[]): Promise<(JobView | null | undefined)[]> {
     return this.queue.connection.storage.inspect!.get(ids)
   }
 

@@ -1,7 +1,7 @@
 /** What there is to see: the `inspect` facet. */
 import { JOB_STATES, type Json } from '../../core/job.js'
 import type { JobFacts } from '../../core/job-facts.js'
-import type { Count, Inspect, JobView, ListRequest, QueueCounts, WorkerView } from '../storage.js'
+import type { Count, Inspect, JobPage, JobView, ListRequest, QueueCounts, WorkerView } from '../storage.js'
 import { copyOfHistory, copyOfSpec } from './copy.js'
 import { factsOf } from './facts.js'
 import type { JobRow } from './jobs.js'
@@ -26,7 +26,7 @@ export function inspectOf(state: MemoryState): Inspect {
 }
 
 /** The page after a job is found by that job's own place in the order, so that what moves meanwhile shifts nothing. */
-function list(state: MemoryState, request: ListRequest): { jobs: JobView[]; next: string | null } {
+function list(state: MemoryState, request: ListRequest): JobPage {
   const { state: wanted, endedAfter, endedBefore, limit, after, ...more } = request
   const wish = { ...more, since: endedAfter, before: endedBefore }
   const rows: JobRow[] = []
@@ -36,10 +36,11 @@ function list(state: MemoryState, request: ListRequest): { jobs: JobView[]; next
     if (matches(job, wish)) rows.push(job)
   }
   const page = rows.slice(0, limit)
-  const last = page.at(-1)
+  const cursors = page.map((job) => JSON.stringify(inOrder.keyOf(job)))
   return {
     jobs: page.map((job) => jobView(state, job)!),
-    next: rows.length > limit && last !== undefined ? JSON.stringify(inOrder.keyOf(last)) : null,
+    cursors,
+    next: rows.length > limit ? (cursors.at(-1) ?? null) : null,
   }
 }
 

@@ -6,11 +6,7 @@ import { laneOf, microseconds, plainArray, queueOfLane, specText, textArray } fr
 import type { Database, Row, Statement } from './database.js'
 import { failureKind, isTemporary, queueError, sqlState } from './failures.js'
 import type { Queues } from './queues.js'
-
-/** The caller's transaction: a `pg` client, or anything with its `query(text, values)`. */
-export interface TransactionClient {
-  query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>
-}
+import { type TransactionClient, transactionClient } from './transaction.js'
 
 /** Ready at once and nothing to look up: the cheap statement will do. */
 function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
@@ -277,15 +273,4 @@ function partlyStored(error: unknown, first: NewJob): QueueError {
 
 function runIn(transaction: TransactionClient): Runner {
   return async (statement, values) => (await transaction.query(statement.text, values)).rows
-}
-
-function transactionClient(tx: unknown): TransactionClient {
-  if (typeof (tx as Partial<TransactionClient>)?.query === 'function') return tx as TransactionClient
-  throw new QueueError(
-    'INVALID_OPTION',
-    'tx: give a client with query(text, values), such as a pg client inside BEGIN',
-    {
-      field: 'tx',
-    },
-  )
 }

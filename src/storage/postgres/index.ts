@@ -33,11 +33,12 @@ import { Queues } from './queues.js'
 import { type SchemaName, schemaName } from './schema-name.js'
 import { PLAN } from './schema-plan.js'
 import { Settle } from './settle.js'
+import { ownsTransaction } from './transaction.js'
 import { PostgresUpkeep } from './upkeep.js'
 import { PostgresWake } from './wake.js'
 
-export type { TransactionClient } from './enqueue.js'
 export type { SchemaRole } from './grants.js'
+export type { TransactionClient } from './transaction.js'
 
 /** How to reach the server and which schema to use. One of `url` and `pool` is needed. */
 export interface PostgresOptions {
@@ -115,6 +116,10 @@ export class PostgresStorage implements Storage {
 
   enqueue(jobs: readonly NewJob[], options?: EnqueueOptions): Promise<EnqueueOutcome[]> {
     return this.enqueueOperation.enqueue(jobs, options)
+  }
+
+  ownsTransaction(tx: unknown): Promise<boolean> {
+    return ownsTransaction(this.database, tx)
   }
 
   claim(request: ClaimRequest): Promise<Claim> {

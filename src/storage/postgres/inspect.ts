@@ -18,6 +18,7 @@ import type {
   DeadGroup,
   DeadGroups,
   Inspect,
+  JobPage,
   JobView,
   ListRequest,
   MatchPage,
@@ -63,15 +64,14 @@ export class PostgresInspect implements Inspect {
     return ids.map((id) => views.get(id) ?? null)
   }
 
-  async list(request: ListRequest): Promise<{ jobs: JobView[]; next: string | null }> {
+  async list(request: ListRequest): Promise<JobPage> {
     const after = request.after === undefined ? [] : decodeCursor(request.after)
     const { state, fingerprint } = request
     const statement = this.sql.list[state === 'dead' && fingerprint !== undefined ? 'dead of one failure' : state]
     const rows = await this.database.ask(statement, statement.values(request, after))
     const jobs = await this.views(rows)
-    const last = rows.at(-1)
-    const next = rows.length < request.limit ? null : encodeCursor(last!.cursor as string[])
-    return { jobs, next }
+    const cursors = rows.map((row) => encodeCursor(row.cursor as string[]))
+    return { jobs, cursors, next: rows.length < request.limit ? null : (cursors.at(-1) ?? null) }
   }
 
   async match(request: MatchRequest): Promise<MatchPage> {

@@ -154,6 +154,25 @@ export const INSPECTION: ConformanceCase[] = [
     },
   },
   {
+    name: 'list: a page begins behind any job of the page before',
+    promise: 'Lists of several stores are shown as one, each job once.',
+    needs: ['control', 'inspect'],
+    async run(kit) {
+      for (const state of JOB_STATES) {
+        await inState(kit, state, 4)
+        const { jobs, cursors } = await kit.inspect.list({ state, limit: 4 })
+        assert.equal(cursors.length, jobs.length)
+        for (const [index, after] of cursors.entries()) {
+          const rest = await kit.inspect.list({ state, limit: 9, after })
+          assert.deepEqual(
+            rest.jobs.map(({ id }) => id),
+            jobs.slice(index + 1).map(({ id }) => id),
+          )
+        }
+      }
+    },
+  },
+  {
     name: 'counts: each job is counted in its place, in its queue',
     promise: 'What was enqueued is the sum over the places.',
     needs: ['control', 'inspect'],

@@ -85,7 +85,7 @@ export const RETENTION: ConformanceCase[] = [
       await worker.takeOne()
       await prune(kit, { completedMax: 3, deadMax: 1 })
       const known = async (ids: string[]): Promise<string[]> =>
-        (await kit.inspect.get(ids)).flatMap((view) => (view === null ? [] : [view.id]))
+        (await kit.inspect.get(ids)).flatMap((view) => (view ? [view.id] : []))
       assert.deepEqual(await known(completed.q), completed.q.slice(2))
       assert.deepEqual(await known(completed.r), completed.r)
       assert.deepEqual(await known(waiting), waiting)
