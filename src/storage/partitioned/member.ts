@@ -40,6 +40,8 @@ export class Member implements Partition {
   private opened = false
   private opening: Promise<void> | undefined
   private looking: Promise<void> | undefined
+  /** Those who wait for an answer that is not worth a long wait. */
+  private readonly readers = new Set<(trouble: QueueError) => void>()
   private lookedAt = Number.NEGATIVE_INFINITY
 
   constructor(private readonly options: MemberOptions) {
@@ -60,28 +62,32 @@ export class Member implements Partition {
   /** Something that may have changed the store: it is waited for. Rejects with an error that names this store. */
   async change<T>(ask: (storage: Storage) => Promise<T>): Promise<T> {
     this.refuseTrouble()
+    // The next ones shall not wait as long as this one.
+    const slow = this.options.env.timer(LOOK_MS_MAX, () => void this.look())
     try {
       await this.ready()
       return await ask(this.storage)
     } catch (error) {
       if (isAway(error)) void this.look()
       throw this.named(error)
+    } finally {
+      slow.cancel()
     }
   }
 
   /** Something that only looks: given up as soon as the store is found away. */
-  async read<T>(ask: (storage: Storage) => Promise<T>): Promise<T> {
-    const { env } = this.options
-    let end = (): void => {}
-    const away = new Promise<never>((_, reject) => {
-      const timer = env.timer(LOOK_MS_MAX, () => void this.look().then(() => this.trouble && reject(this.trouble)))
-      end = () => timer.cancel()
+  read<T>(ask: (storage: Storage) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.readers.delete(fail)
+      }
+      const fail = (trouble: QueueError): void => {
+        leave()
+        reject(trouble)
+      }
+      this.readers.add(fail)
+      this.change(ask).then(resolve, reject).finally(leave)
     })
-    try {
-      return await Promise.race([this.change(ask), away])
-    } finally {
-      end()
-    }
   }
 
   /** Found away by somebody else, such as whoever opened it. */
@@ -119,6 +125,7 @@ export class Member implements Partition {
       this.trouble = undefined
     } catch (error) {
       this.trouble = isAway(error) ? (this.named(error) as QueueError) : undefined
+      if (this.trouble) for (const fail of [...this.readers]) fail(this.trouble)
     } finally {
       this.lookedAt = env.monotonic()
       answered.abort()
