@@ -10,6 +10,7 @@ export function jobDocument(job: JobView): Record<string, unknown> {
     id: job.id,
     kind: job.kind,
     queue: job.queue,
+    ...(job.partition === undefined ? {} : { partition: job.partition }),
     priority: job.priority,
     state: job.state,
     ...(job.reason === undefined ? {} : { reason: job.reason }),

@@ -1,6 +1,7 @@
 /** One call of the command line: the terminal it speaks to and the store it works on. Made by main, given to commands. */
 import type { Queue } from '../client/queue.js'
 import { type ConnectOptions, connect } from '../connect.js'
+import { partitionsIn } from '../core/partition-list.js'
 import { hasStore } from './embedded.js'
 import { CommandError } from './failure.js'
 import { printable } from './printable.js'
@@ -34,6 +35,19 @@ export class Invocation {
     throw new CommandError('NO_STORE', 'no store was named', { fix: NO_STORE_FIX })
   }
 
+  /** For a command that works on one store. */
+  singleUrl(command: string): string {
+    if (partitionsIn(this.url) === undefined) return this.url
+    throw new CommandError('USAGE', `"${command}" works on one store, and several were named`, {
+      fix: 'give the --url of one of them',
+    })
+  }
+
+  /** Of each store. */
+  private get urls(): string[] {
+    return partitionsIn(this.url)?.partitions.map(({ url }) => url) ?? [this.url]
+  }
+
   get schema(): string | undefined {
     return this.given.schema ?? (this.environment.LEASEHOLD_SCHEMA || undefined)
   }
@@ -61,7 +75,7 @@ export class Invocation {
   private async opened(options: ConnectOptions, wanted: StoreWanted): Promise<Queue> {
     if (wanted === 'there') await this.refuseMissing()
     return connect(this.url, {
-      migrate: /^embedded:/i.test(this.url),
+      migrate: this.urls.every((url) => /^embedded:/i.test(url)),
       ...(this.schema === undefined ? {} : { schema: this.schema }),
       ...options,
     })
@@ -69,11 +83,21 @@ export class Invocation {
 
   /** Throws NO_STORE where the URL is that of an embedded store and none is there. */
   async refuseMissing(): Promise<void> {
-    const dir = /^embedded:(.+)$/is.exec(this.url)?.[1]
-    if (dir === undefined || (await hasStore(dir))) return
-    throw new CommandError('NO_STORE', `there is no store in ${printable(dir)}`, {
-      fix: `check the path; "leasehold dev --dir ${printable(dir)}" makes one, and so does the first enqueue or worker`,
-    })
+    for (const url of this.urls) {
+      const dir = /^embedded:(.+)$/is.exec(url)?.[1]
+      if (dir === undefined || (await hasStore(dir))) continue
+      throw new CommandError('NO_STORE', `there is no store in ${printable(dir)}`, {
+        fix: `check the path; "leasehold dev --dir ${printable(dir)}" makes one, and so does the first enqueue or worker`,
+      })
+    }
+  }
+
+  /** What a partition that does not answer holds is in no answer: said beside it. */
+  async tellSilent(): Promise<void> {
+    const queue = await this.queue?.catch(() => undefined)
+    for (const { trouble } of queue?.connection.storage.partitions?.all ?? [])
+      if (trouble !== undefined)
+        this.terminal.note(this.terminal.notePaint('yellow', `without what it holds: ${printable(trouble.message)}`))
   }
 
   async close(): Promise<void> {

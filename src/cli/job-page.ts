@@ -36,6 +36,7 @@ function head(job: JobView, { names, nowMs, view }: PageFacts): string {
     ['kind', job.kind],
     ['state', stateText(job, view)],
     ['queue', `${job.queue}, priority ${priorityText(job.priority)}`],
+    ['partition', job.partition === undefined ? undefined : printable(job.partition)],
     ['enqueued', at(job.enqueuedAt)],
     ['due', at(job.dueAt)],
     ['started', at(job.startedAt)],

@@ -25,7 +25,7 @@ const ERROR_LINES_MAX = 3
 
 export function jobTable(jobs: readonly JobView[], nowMs: number, view: TableView): string {
   const { width, paint } = view
-  if (width === undefined || width >= ERROR_BESIDE_WIDTH) return table(columns(nowMs, about), jobs, view)
+  if (width === undefined || width >= ERROR_BESIDE_WIDTH) return table(columns(jobs, nowMs, about), jobs, view)
   const below = (job: JobView): string[] => {
     const error = errorOf(job)
     if (error === undefined) return []
@@ -33,16 +33,24 @@ export function jobTable(jobs: readonly JobView[], nowMs: number, view: TableVie
   }
   const beside = (job: JobView): string => (errorOf(job) === undefined ? about(job) : '')
   // Where every job has its error below, nothing is left to stand beside it.
-  const all = columns(nowMs, beside)
+  const all = columns(jobs, nowMs, beside)
   return table(jobs.every((job) => beside(job) === '') ? all.slice(0, -1) : all, jobs, view, below)
 }
 
-function columns(nowMs: number, about: (job: JobView) => string): Column<JobView>[] {
+const PARTITION: Column<JobView> = {
+  head: 'PARTITION',
+  cell: ({ partition = '' }) => printable(partition),
+  flexible: true,
+}
+
+function columns(jobs: readonly JobView[], nowMs: number, about: (job: JobView) => string): Column<JobView>[] {
+  const partitioned = jobs.some(({ partition }) => partition !== undefined)
   return [
     { head: 'STATE', cell: stateWord, colour: ({ state }) => COLOURS[state] },
     { head: 'ID', cell: ({ id }) => id },
     { head: 'KIND', cell: ({ kind }) => kind, flexible: true },
     { head: 'QUEUE', cell: ({ queue }) => queue, fromWidth: 100 },
+    ...(partitioned ? [PARTITION] : []),
     { head: 'PRIO', cell: ({ priority }) => String(priority), align: 'right', fromWidth: 120 },
     { head: 'TRIES', cell: (job) => `${attemptsUsed(job)}/${job.spec.attempts}`, align: 'right', fromWidth: 90 },
     { head: 'TIME', cell: (job) => isoTime(momentOf(job)), fromWidth: 150 },

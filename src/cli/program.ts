@@ -25,7 +25,11 @@ export function program(terminal: Terminal, ended: (code: ExitCode) => void): Co
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
-    .option('--url <url>', 'the store (or LEASEHOLD_URL): postgres://user@host/database, embedded:./data')
+    .option(
+      '--url <url>',
+      'the store (or LEASEHOLD_URL): postgres://user@host/database, embedded:./data; several are the partitions of one queue, with --url by=tenant',
+      (url: string, before?: string) => (before === undefined ? url : `${before},${url}`),
+    )
     .option('--schema <name>', 'the PostgreSQL schema of the tables (or LEASEHOLD_SCHEMA); leasehold unless given')
     .option('--json', 'answer with one JSON document (or JSON lines) on stdout and nothing else')
     .option('--verbose', 'show the stack of errors')
@@ -89,6 +93,7 @@ function acting<Given extends unknown[]>(
     try {
       const run = await load()
       const answer = await run(invocation, ...given)
+      await invocation.tellSilent()
       if (answer === undefined) return
       tell(answer, terminal)
       if (answer.exit !== undefined) ended(answer.exit)

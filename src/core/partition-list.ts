@@ -107,7 +107,7 @@ function nameOf(url: string, schema: string | undefined): string {
   return [place === '' ? protocol.slice(0, -1) : place, ...(schema === undefined ? [] : [schema])].join('/')
 }
 
-/** `by=tenant,one=postgres://…,postgres://…,draining=one`. A comma inside of a URL separates nothing. */
+/** `by=tenant,one=postgres://…,postgres://…#schema,draining=one`. A comma inside of a URL separates nothing. */
 const WORD = /,(?=\s*(?:(?:by|draining)=|(?:[^=,\s/:?]+=)?[a-z][a-z0-9+.-]*:))/i
 
 function wordsOf(line: string): string[] | undefined {
@@ -116,20 +116,23 @@ function wordsOf(line: string): string[] | undefined {
 }
 
 function fromWords(words: readonly string[]): { by?: string; partitions: Record<string, unknown>[] } {
-  const drained: string[] = []
-  const partitions: Record<string, unknown>[] = []
+  const drained = new Set<string>()
+  const stores: { name: string; url: string; schema?: string }[] = []
   let by: string | undefined
   for (const word of words) {
-    const [, key, value] = /^([^=,\s/:?]+)=(.*)$/s.exec(word) ?? []
+    const [, key, value] = /^([^=,\s:/?]+)=(.*)$/s.exec(word) ?? []
     if (key === 'by') by = value
-    else if (key === 'draining') drained.push(value!)
-    else partitions.push(key === undefined ? { url: word } : { name: key, url: value })
+    else if (key === 'draining') drained.add(value!)
+    else stores.push(storeOf(value ?? word, key))
   }
-  for (const one of partitions)
-    one.draining = drained.includes((one.name ?? nameOf(one.url as string, undefined)) as string)
-  const unknown = drained.find(
-    (wanted) => !partitions.some((one) => (one.name ?? nameOf(one.url as string, undefined)) === wanted),
-  )
+  const unknown = [...drained].find((wanted) => stores.every(({ name }) => name !== wanted))
   if (unknown !== undefined) throw badRelation('draining', `none of the stores has the name "${unknown}"`)
+  const partitions = stores.map((store) => ({ ...store, draining: drained.has(store.name) }))
   return { ...(by === undefined ? {} : { by }), partitions }
+}
+
+function storeOf(text: string, given: string | undefined): { name: string; url: string; schema?: string } {
+  const [, url = text, schema] = /^(postgres.*)#([^#]*)$/is.exec(text) ?? []
+  const name = given ?? nameOf(url, schema)
+  return schema === undefined ? { name, url } : { name, url, schema }
 }

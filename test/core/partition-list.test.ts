@@ -8,18 +8,21 @@ const refused = (given: unknown, field: string): void => {
 }
 
 test('a line of text says the same as an object', () => {
-  const written = 'by=tenant, one=postgres://u:p,w@db1/app, postgres://u:p@db2:5433/app?sslmode=require,draining=one'
+  const written =
+    'by=tenant, one=postgres://u:p,w@db1/app, postgres://u:p@db2:5433/app?sslmode=require,db2=postgres://db2/app#other,draining=one'
   const list = partitionsIn(written)
   assert.deepEqual(list, {
     by: 'tenant',
     partitions: [
       { name: 'one', url: 'postgres://u:p,w@db1/app', schema: undefined, draining: true },
       { name: 'db2:5433/app', url: 'postgres://u:p@db2:5433/app?sslmode=require', schema: undefined, draining: false },
+      { name: 'db2', url: 'postgres://db2/app', schema: 'other', draining: false },
     ],
   })
   const partitions = [
     { name: 'one', url: 'postgres://u:p,w@db1/app', draining: true },
     'postgres://u:p@db2:5433/app?sslmode=require',
+    { name: 'db2', url: 'postgres://db2/app', schema: 'other' },
   ]
   assert.deepEqual(partitionsIn({ by: 'tenant', partitions }), list)
 })

@@ -29,7 +29,7 @@ type Conditions = Record<string, string | number | boolean>
 export async function bench(invocation: Invocation, names: string[], choice: BenchChoice): Promise<Answer> {
   const scenarios = names.length === 0 ? SCENARIO_NAMES : names.map(scenarioOf)
   await invocation.refuseMissing()
-  const { url, stop } = await server(invocation.url)
+  const { url, stop } = await server(invocation.singleUrl('bench'))
   const places = new Places(url, realEnv.now())
   try {
     await tellLeft(places, invocation.terminal)

@@ -1,6 +1,7 @@
 /** `leasehold migrate`: makes the schema, checks it, or prints its SQL and the SQL of rights. Called by the declarations in syntax/. */
 import { connect } from '../../connect.js'
 import { QueueError } from '../../core/errors.js'
+import { partitionsIn } from '../../core/partition-list.js'
 import type { SchemaRole } from '../../storage/postgres/index.js'
 import type { Answer } from '../answer.js'
 import { CommandError } from '../failure.js'
@@ -47,7 +48,9 @@ function answer(status: 'up to date' | 'migrated', done: string[]): Answer {
 /** Why the schema cannot be used as it is; undefined when it can. Finds the store and its driver, or says why not. */
 async function missingIn(invocation: Invocation, wanted: StoreWanted): Promise<QueueError | undefined> {
   try {
-    await invocation.store({ migrate: false }, wanted)
+    const { partitions } = (await invocation.store({ migrate: false }, wanted)).connection.storage
+    // One that does not answer may be missing anything.
+    for (const { trouble } of partitions?.all ?? []) if (trouble !== undefined) throw trouble
     return undefined
   } catch (error) {
     const { code } = error as { code?: unknown }
@@ -56,7 +59,14 @@ async function missingIn(invocation: Invocation, wanted: StoreWanted): Promise<Q
   }
 }
 
-async function applied({ url, schema }: Invocation): Promise<string[]> {
+async function applied({ url, schema }: Pick<Invocation, 'url' | 'schema'>): Promise<string[]> {
+  const list = partitionsIn(url)
+  if (list !== undefined) {
+    const all: string[] = []
+    for (const { name, ...one } of list.partitions)
+      all.push(...(await applied({ url: one.url, schema: one.schema ?? schema })).map((step) => `${name}: ${step}`))
+    return all
+  }
   const named = schema === undefined ? {} : { schema }
   if (!/^postgres(ql)?:/i.test(url)) {
     // Another kind of store is opened by connect alone, which does it and does not tell the steps.

@@ -43,7 +43,14 @@ function columns(rows: readonly QueueRow[]): Column<QueueRow>[] {
 
 const LIMITS: Column<QueueRow> = { head: 'LIMITS', cell: ({ view }) => limitsText(view.limits) ?? '', fromWidth: 100 }
 
-function statusOf({ paused, draining }: QueueView): string {
+function statusOf({ paused, draining, partitions }: QueueView): string {
+  if (
+    partitions !== undefined &&
+    Object.values(partitions).some((one) => one.paused !== paused || one.draining !== draining)
+  )
+    return Object.entries(partitions)
+      .map(([name, one]) => `${name}: ${statusOf({ queue: '', ...one })}`)
+      .join('; ')
   if (paused) return draining ? 'paused, draining' : 'paused'
   return draining ? 'draining' : 'open'
 }

@@ -36,14 +36,16 @@ const SLOTS_DEFAULT = 10
 
 export async function scale(invocation: Invocation, choice: Choice): Promise<Answer> {
   const queue = await invocation.store()
-  const diagnose = need(queue.connection.storage, 'diagnose', 'scaling')
+  const { storage } = queue.connection
+  const diagnose = need(storage, 'diagnose', 'scaling')
+  const sites = storage.partitions?.all.flatMap((one) => (one.trouble ? [] : one.storage.diagnose!)) ?? [diagnose]
   const names = await namesOf(queue, choice)
   const crew = crewOf(await queue.workers(), names)
   const policy = policyOf({ ...choice, concurrency: choice.concurrency ?? slotsEach(crew) })
   const signals: QueueSignals[] = []
   for (const load of await loadsOf(queue, names, crew.kinds)) {
     const pace = await diagnose.pace(load.queue)
-    const p95WaitMs = await startedWaits(diagnose, load.queue, pace)
+    const p95WaitMs = await startedWaits(sites, load.queue, pace)
     signals.push({ ...load, p95WaitMs: p95(p95WaitMs), completedMinute: pace.completedMinute })
   }
   const wanted = wantedOf(signals, crew, policy)
@@ -85,12 +87,19 @@ const MINUTE_MS = 60_000
  * From enqueue to start, of the newest jobs that ended in the last minute at their first attempt. Records do not say from
  * when on a job was due, so a delay counts: it is told, and decides nothing.
  */
-async function startedWaits(diagnose: Diagnose, queue: string, { completedMinute }: QueuePace): Promise<number[]> {
+async function startedWaits(
+  sites: readonly Diagnose[],
+  queue: string,
+  { completedMinute }: QueuePace,
+): Promise<number[]> {
   const backMs = MINUTE_MS * Math.min(1, SAMPLE_MAX / Math.max(1, completedMinute.count))
-  const { endings } = await diagnose.endings({ states: ['completed', 'dead'], queue, backMs, limit: SAMPLE_MAX })
-  return endings.flatMap(({ attempts, enqueuedAt, startedAt }) =>
-    attempts === 1 && startedAt !== null ? [Math.max(0, startedAt - enqueuedAt)] : [],
-  )
+  const request = { states: ['completed', 'dead'], queue, backMs, limit: SAMPLE_MAX } as const
+  const pages = await Promise.all(sites.map((diagnose) => diagnose.endings(request)))
+  return pages
+    .flatMap(({ endings }) => endings)
+    .flatMap(({ attempts, enqueuedAt, startedAt }) =>
+      attempts === 1 && startedAt !== null ? [Math.max(0, startedAt - enqueuedAt)] : [],
+    )
 }
 
 function wantedOf(signals: readonly QueueSignals[], crew: Crew, policy: ScalePolicy): { count: number; why: string } {

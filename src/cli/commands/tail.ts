@@ -39,20 +39,27 @@ export async function tail(invocation: Invocation, choice: TailChoice): Promise<
   const { terminal } = invocation
   const queue = await invocation.store()
   const { storage, env } = queue.connection
-  const diagnose = need(storage, 'diagnose', 'following endings')
+  need(storage, 'diagnose', 'following endings')
   const { state: states = ENDING_STATES, queue: name, kind } = choice
   const filter = { states, ...(name === undefined ? {} : { queue: name }), ...(kind === undefined ? {} : { kind }) }
   const sinceMs = durationMs(choice.since, '--since')
-  const fromMs = (await diagnose.clock()).nowMs - sinceMs
-  const read: EndedJobsReader = (request) => diagnose.endings({ ...filter, ...request })
-  const endings = new EndedJobs(read, env, { sinceMs, fromMs })
+  // Of several stores each is followed by its own clock.
+  const stores = storage.partitions?.all.flatMap((one) => (one.trouble ? [] : one.storage)) ?? [storage]
+  const followed = await Promise.all(
+    stores.map(async (store) => {
+      const diagnose = store.diagnose!
+      const fromMs = (await diagnose.clock()).nowMs - sinceMs
+      const read: EndedJobsReader = (request) => diagnose.endings({ ...filter, ...request })
+      return new EndedJobs(read, env, { sinceMs, fromMs })
+    }),
+  )
   const tell = (one: Ending): void => terminal.answer(terminal.json ? jsonLine(one) : line(one, env.now(), terminal))
   await untilAsked(async (asked) => {
     if (name !== undefined) await tellUnknown(queue, name, terminal)
     const told = new Away((text) => terminal.note(terminal.notePaint('yellow', text)))
     for (let round = 0; !asked.aborted; round++) {
       try {
-        await endings.round(tell, asked)
+        for (const endings of followed) await endings.round(tell, asked)
         told.back()
       } catch (error) {
         // Whoever follows wants to go on after a failover; whoever begins wants to know.

@@ -14,14 +14,22 @@ export async function workers(invocation: Invocation): Promise<Answer> {
   const nowMs = queue.connection.env.now()
   return {
     document: { workers: found.map(workerDocument) },
-    text: (view) => (found.length === 0 ? 'no workers are alive' : table(columns(nowMs), found, view)),
+    text: (view) => (found.length === 0 ? 'no workers are alive' : table(columns(found, nowMs), found, view)),
   }
 }
 
-function columns(nowMs: number): Column<WorkerView>[] {
+const PARTITION: Column<WorkerView> = {
+  head: 'PARTITION',
+  cell: ({ partition = '' }) => printable(partition),
+  flexible: true,
+}
+
+function columns(found: readonly WorkerView[], nowMs: number): Column<WorkerView>[] {
+  const partitioned = found.some(({ partition }) => partition !== undefined)
   return [
     { head: 'ID', cell: ({ id }) => id },
     { head: 'NAME', cell: ({ name }) => printable(name), flexible: true },
+    ...(partitioned ? [PARTITION] : []),
     { head: 'JOBS', cell: ({ jobs }) => String(jobs), align: 'right' },
     { head: 'SLOTS', cell: ({ concurrency }) => String(concurrency), align: 'right' },
     {

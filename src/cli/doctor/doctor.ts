@@ -1,6 +1,8 @@
 /** `leasehold doctor`: looks for what is wrong with the store, or will be. Called by the declarations in syntax/. */
-import type { Queue } from '../../client/queue.js'
+import { Queue } from '../../client/queue.js'
 import { QueueError } from '../../core/errors.js'
+import { partitionsIn } from '../../core/partition-list.js'
+import type { Partition } from '../../storage/storage.js'
 import type { Answer } from '../answer.js'
 import { EXIT } from '../exit-codes.js'
 import type { Invocation } from '../invocation.js'
@@ -37,10 +39,34 @@ async function examined(invocation: Invocation): Promise<CheckFinding[]> {
       { check: 'schema', verdict: 'fail', text: `${error.message} (${error.code})`, measured: { code: error.code } },
     ]
   }
-  const site = new Site(queue, invocation.schema ?? 'leasehold')
+  const { partitions } = queue.connection.storage
+  if (partitions === undefined) return findingsOf(new Site(queue, invocation.schema ?? 'leasehold'))
+  const list = partitionsIn(invocation.url)!.partitions
+  const all: CheckFinding[] = []
+  for (const [index, partition] of partitions.all.entries())
+    all.push(...(await ofPartition(queue, partition, list[index]!.schema ?? invocation.schema)))
+  return all
+}
+
+async function findingsOf(site: Site): Promise<CheckFinding[]> {
   const findings: CheckFinding[] = []
   for (const check of CHECKS) findings.push({ check: check.name, ...(await found(check, site)) })
   return findings
+}
+
+/** Each store has its own health. */
+async function ofPartition({ connection }: Queue, partition: Partition, schema = 'leasehold'): Promise<CheckFinding[]> {
+  const { name, trouble, storage } = partition
+  if (trouble !== undefined)
+    return [
+      { check: 'server', verdict: 'fail', text: trouble.message, measured: { partition: name, code: trouble.code } },
+    ]
+  const findings = await findingsOf(new Site(new Queue({ ...connection, storage }), schema))
+  return findings.map(({ text, measured, ...rest }) => ({
+    ...rest,
+    text: `partition "${name}": ${text}`,
+    measured: { partition: name, ...measured },
+  }))
 }
 
 /** One that fails says why, and hinders no other: a role may not see everything. */

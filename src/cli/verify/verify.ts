@@ -56,7 +56,8 @@ function refuseBeside(choice: StoreChoice): void {
 }
 
 async function onStore(invocation: Invocation, choice: StoreChoice): Promise<Answer> {
-  const { url, terminal, namedSchema } = invocation
+  const { terminal, namedSchema } = invocation
+  const url = invocation.singleUrl('verify')
   const progress = new Progress(terminal, CASES.length)
   try {
     return await untilAsked(async (asked) => {
