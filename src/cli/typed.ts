@@ -5,7 +5,7 @@
 
 /** Words that follow the name of the command where a message means the command and no sentence. */
 const NAMED =
-  /(?<![\w/.@-])leasehold (?=(?:bench|dead|demo|dev|doctor|enqueue|help|jobs|migrate|queues|scale|stats|tail|verify|work|workers)\b)/g
+  /(?<![\w/.@-])leasehold (?=(?:bench|dead|demo|dev|doctor|enqueue|help|jobs|migrate|partitions|queues|scale|stats|tail|verify|work|workers)\b)/g
 
 /** Every `leasehold COMMAND` in the text, as it is typed here. */
 export function asTyped(text: string, host: Pick<NodeJS.Process, 'argv' | 'env'> = process): string {
