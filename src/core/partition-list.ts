@@ -60,7 +60,9 @@ export interface PartitionList {
 }
 
 const LIST = {
+  /** The stores, by URL or as `{ name, url, schema, draining }`. */
   partitions: { check: list },
+  /** What jobs are kept together by: `tenant`, `kind` or `idempotency key`; it has to be given. */
   by: { check: oneOf(PARTITION_KEYS) },
 } satisfies OptionTable
 
