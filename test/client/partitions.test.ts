@@ -49,7 +49,11 @@ function guarded<T extends object>(target: T, pass: () => Promise<never> | undef
   return new Proxy(target, {
     get: (_, key) => {
       const value = Reflect.get(target, key, target) as unknown
-      if (typeof value === 'function') return async (...args: unknown[]) => (await pass(), value.apply(target, args))
+      if (typeof value === 'function')
+        return async (...args: unknown[]) => {
+          await pass()
+          return value.apply(target, args)
+        }
       return typeof value === 'object' && value !== null ? guarded(value, pass) : value
     },
   })
