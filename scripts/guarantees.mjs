@@ -34,6 +34,7 @@ const BY_OPERATION = {
   depth: 'operating',
   capacity: 'operating',
   limits: 'order',
+  'job keys': 'order',
   tenants: 'order',
   promote: 'time',
   expire: 'time',

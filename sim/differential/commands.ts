@@ -4,6 +4,7 @@
  * own fences. Made by sequences.ts, played by play.ts.
  */
 import { type JobSpec, SPEC_DEFAULTS } from '../../src/core/job.js'
+import type { KeyLimit } from '../../src/core/keys.js'
 import type { Share } from '../../src/core/tenants.js'
 import type { MatchState, QueueOrder, RateLimit } from '../../src/storage/storage.js'
 
@@ -64,6 +65,20 @@ export const SHARES: readonly Share[] = [
   { tenant: 'b', weight: 3 },
   { tenant: 'ä "', weight: 0.5 },
 ]
+/** Keys of jobs in the queues after the first one. */
+export const JOB_KEYS: readonly Partial<JobSpec>[] = [
+  {},
+  { orderKey: 'a' },
+  { limitKey: 'a' },
+  { orderKey: 'ö "' },
+  { orderKey: 'a', afterDead: 'block' },
+  { limitKey: 'x' },
+]
+export const KEY_LIMITS: readonly KeyLimit[] = [
+  { limit: 1, keys: {} },
+  { limit: 2, keys: { x: 1 } },
+  { limit: 1, keys: { a: 3 } },
+]
 export const SPECS: readonly JobSpec[] = VARIED.map((more) => ({ ...SPEC_DEFAULTS, backoff: BACKOFF, ...more }))
 /** Tokens come between the instants of operations: two stores that look microseconds apart see as many. */
 const TOKEN_MS = MINUTE_MS + 30_017
@@ -88,6 +103,8 @@ export interface JobSketch {
   spec: number
   /** Of the shares; those of one queue only have any, so that the others go on without. */
   tenant: number
+  /** Into the keys of jobs. */
+  jobKey: number
   /** 0: none, else a key. */
   key: number
   /** Which text the caller hashed. */
@@ -185,7 +202,7 @@ export type Command = { step: number } & (
   | { op: 'purge'; queue: number; limit: number }
   | { op: 'order'; queue: number; order: QueueOrder }
   /** 0: as it is; 1: none; else one of a few. */
-  | { op: 'limit'; queue: number; concurrency: number; rate: number }
+  | { op: 'limit'; queue: number; concurrency: number; rate: number; perKey: number }
   | { op: 'get'; jobs: readonly number[] }
   | { op: 'list' | 'match'; filter: FilterSketch }
   | { op: 'groups'; queue: number; kind: number; limit: number }

@@ -32,6 +32,10 @@ function placesOf(state: MemoryState, numberOf: (fence: number) => number): Plac
   return {
     lanes: lanesOf(state),
     delayed: [...state.jobs.delayed.items()].map(({ id, dueAt, suspect }) => [id, dueAt, suspect]),
+    blocked: [...state.jobs.inState('blocked').items()].map(({ id, dueAt, suspect }) => [id, dueAt, suspect]),
+    permits: state.jobs.permits
+      .held()
+      .map(({ queue, key, ordered, id }) => [queue, `${ordered ? 'o' : 'l'}${key}`, id]),
     expiring: [...state.jobs.expiring.items()].map(({ id, expiresAt }) => [id, expiresAt!]),
     leases: leasesOf(state, numberOf),
     deadFences: state.leases.deadFences().map(({ fence, open, diedAt }) => [numberOf(fence), open, diedAt]),

@@ -4,6 +4,8 @@ export interface Places {
   /** By lane what is ready, in the order in which it is read. */
   lanes: Record<string, string[]>
   delayed: [id: string, dueAt: number, suspect: boolean][]
+  blocked: [id: string, dueAt: number, suspect: boolean][]
+  permits: [queue: string, key: string, id: string][]
   /** What waits and was never started, and when it is dead of that. */
   expiring: [id: string, at: number][]
   leases: LeaseRecord[]

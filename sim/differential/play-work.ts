@@ -1,4 +1,5 @@
 /** Plays the operations of producers and workers on one stage. Called by play.ts. */
+import { keyOf } from '../../src/core/keys.js'
 import type { JobSpec } from '../../src/core/job.js'
 import type { Outcome } from '../../src/core/settlement.js'
 import type { Beat, ClaimRequest, NewJob, Settlement } from '../../src/storage/storage.js'
@@ -19,6 +20,7 @@ import {
   QUEUES,
   RETENTIONS_MS,
   type SettlementSketch,
+  JOB_KEYS,
   SHARED_QUEUE,
   SHARES,
   SPECS,
@@ -120,6 +122,7 @@ function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
     idempotency === undefined &&
     spec.expiresInMs === undefined &&
     spec.tenant === undefined &&
+    keyOf(spec) === undefined &&
     'delayMs' in due &&
     due.delayMs === 0
   )
@@ -129,7 +132,8 @@ function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
 function newJob(stage: Stage, sketch: JobSketch, nth: number | 'single'): NewJob {
   const key = sketch.key === 0 ? undefined : KEYS[sketch.key - 1]!
   const share = sketch.queue === SHARED_QUEUE ? SHARES[sketch.tenant]! : {}
-  const spec = { ...SPECS[sketch.spec]!, ...share } as JobSpec
+  const own = sketch.queue === 0 ? {} : JOB_KEYS[sketch.jobKey]!
+  const spec = { ...SPECS[sketch.spec]!, ...share, ...own } as JobSpec
   return {
     id: sketch.id < 2 ? stage.newId() : stage.idAt(sketch.id - 2),
     ...(sketch.id === 0 ? {} : { chosen: true }),

@@ -17,6 +17,7 @@ import {
   KINDS,
   LEASE_MS,
   QUEUES,
+  KEY_LIMITS,
   RATES,
   RETENTIONS_MS,
   STEPS_MS,
@@ -207,14 +208,19 @@ async function steer(stage: Stage, command: Steering): Promise<unknown> {
   }
 }
 
-function limitsOf({ concurrency, rate }: { concurrency: number; rate: number }): Partial<QueueLimits> {
+function limitsOf({
+  concurrency,
+  rate,
+  perKey,
+}: Record<'concurrency' | 'rate' | 'perKey', number>): Partial<QueueLimits> {
   return {
     ...(concurrency === 0 ? {} : { concurrency: concurrency === 1 ? null : concurrency - 1 }),
     ...(rate === 0 ? {} : { rate: RATES[rate - 2] ?? null }),
+    ...(perKey === 0 ? {} : { perKey: KEY_LIMITS[perKey - 2] ?? null }),
   }
 }
 
-const OPEN_STATES = ['ready', 'delayed', 'retrying', 'running'] as const
+const OPEN_STATES = ['ready', 'delayed', 'retrying', 'blocked', 'running'] as const
 const WAITING_STATES = ['delayed', 'retrying'] as const
 
 /** One of the states, or two. */

@@ -5,7 +5,9 @@ import { type Places, type Range, textOfLane } from './places.js'
 export const PLACES_SQL = `select json_build_object(
   'ready', (select coalesce(json_agg(json_build_array(q.name, r.lane % 64, r.id) order by r.lane, r.pos), '[]')
     from :s.ready r join :s.queue q on q.id = r.lane / 64),
-  'delayed', (select coalesce(json_agg(json_build_array(d.id, d.due / 1000.0, d.lane & 48 = 32)), '[]') from :s.delayed d),
+  'delayed', (select coalesce(json_agg(json_build_array(d.id, d.due / 1000.0, d.lane & 32 = 32)), '[]') from :s.delayed d where d.lane & 16 = 0),
+  'blocked', (select coalesce(json_agg(json_build_array(d.id, d.due / 1000.0, d.lane & 32 = 32)), '[]') from :s.delayed d where d.lane & 16 = 16),
+  'permits', (select coalesce(json_agg(json_build_array(q.name, p.key, h)), '[]') from :s.permit p join :s.queue q on q.id = p.queue, unnest(p.holders) h),
   'expiring', (select coalesce(json_agg(json_build_array(w.id, e.at / 1000.0)), '[]') from :s.expiry e
     join (select id, history, spec, coalesce(enqueued, pos) as enqueued from :s.ready
       union all select id, history, spec, enqueued from :s.delayed) w on w.id = e.id

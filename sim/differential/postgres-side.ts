@@ -16,7 +16,7 @@ import type { Side } from './stage.js'
 const BETWEEN_STATEMENTS_US = 20
 
 const TABLES =
-  'queue_limit fair_lane ready delayed lease claim_request revoked ended dead idempotency expiry idle worker queue'.split(
+  'queue_limit fair_lane permit ready delayed lease claim_request revoked ended dead idempotency expiry idle worker queue'.split(
     ' ',
   )
 

@@ -13,6 +13,8 @@ import {
   KINDS,
   LEVELS,
   QUEUES,
+  JOB_KEYS,
+  KEY_LIMITS,
   RATES,
   RETENTIONS_MS,
   SHARES,
@@ -56,6 +58,7 @@ const sketch = fc.record({
   due: mostly<'delay' | 'instant' | 'past'>('delay', 'instant', 'past'),
   spec: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: below(SPECS.length) }),
   tenant: below(SHARES.length),
+  jobKey: below(JOB_KEYS.length),
   key: seldom(KEYS.length),
   text: mostly(0, 1),
   retention: below(RETENTIONS_MS.length),
@@ -101,7 +104,9 @@ const beat = fc.record({
 })
 
 const filter = fc.record({
-  state: fc.constantFrom(...(['ready', 'delayed', 'retrying', 'running', 'completed', 'cancelled', 'dead'] as const)),
+  state: fc.constantFrom(
+    ...(['ready', 'delayed', 'retrying', 'blocked', 'running', 'completed', 'cancelled', 'dead'] as const),
+  ),
   queue: fc.nat(QUEUES.length),
   kind: seldom(KINDS.length),
   reason: seldom(REASONS.length),
@@ -178,7 +183,13 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ ...op('limit'), queue, concurrency: fc.nat(5), rate: fc.nat(RATES.length + 1) }),
+    arbitrary: fc.record({
+      ...op('limit'),
+      queue,
+      concurrency: fc.nat(5),
+      rate: fc.nat(RATES.length + 1),
+      perKey: fc.nat(KEY_LIMITS.length + 1),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ ...op('get'), jobs }) },
   { weight: 5, arbitrary: fc.record({ ...op('list'), filter }) },

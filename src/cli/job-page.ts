@@ -42,7 +42,10 @@ function head(job: JobView, { names, nowMs, view }: PageFacts): string {
     ['started', at(job.startedAt)],
     ['ended', at(job.endedAt)],
     ['worker', job.worker === null ? undefined : workerText(job.worker, names)],
-    ['key', job.spec.idempotencyKey === undefined ? undefined : printable(job.spec.idempotencyKey)],
+    ['key', optional(job.spec.idempotencyKey)],
+    ['order key', optional(job.spec.orderKey)],
+    ['limit key', optional(job.spec.limitKey)],
+    ['tenant', optional(job.spec.tenant)],
     ['attempts', attemptsText(job)],
     ['policy', policyText(job.spec)],
   ]
@@ -50,6 +53,10 @@ function head(job: JobView, { names, nowMs, view }: PageFacts): string {
     text === undefined ? [] : [`  ${view.paint('dim', name.padEnd(10))} ${text}`],
   )
   return [view.paint('bold', `Job ${job.id}`), ...lines].join('\n')
+}
+
+function optional(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : printable(text)
 }
 
 function stateText(job: JobView, { paint }: TableView): string {

@@ -14,6 +14,7 @@ const ABOUT_LENGTH_MAX = 400
 const COLOURS: Partial<Record<JobState, Colour>> = {
   running: 'cyan',
   retrying: 'yellow',
+  blocked: 'yellow',
   dead: 'red',
   completed: 'green',
 }
@@ -72,7 +73,9 @@ function momentOf(job: JobView): number {
 function whenWord(job: JobView, nowMs: number): string {
   const word = ago(momentOf(job), nowMs)
   if (job.state === 'running') return job.startedAt === null ? 'starting' : `since ${word.replace(/ ago$/, '')}`
-  return job.state === 'ready' || job.state === 'delayed' || job.state === 'retrying' ? `due ${word}` : word
+  return job.state === 'ready' || job.state === 'delayed' || job.state === 'retrying' || job.state === 'blocked'
+    ? `due ${word}`
+    : word
 }
 
 /** What it died of, or will be tried again after; undefined where there is no such error. */

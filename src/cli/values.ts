@@ -47,7 +47,7 @@ export function priorityOf(option: string): ValueParser<Priority> {
 }
 
 /** What people call pending; and all states in the order of a job's life. */
-const PENDING: readonly JobState[] = ['retrying', 'ready', 'delayed']
+const PENDING: readonly JobState[] = ['retrying', 'ready', 'blocked', 'delayed']
 export const LISTED_STATES: readonly JobState[] = ['running', ...PENDING, 'dead', 'cancelled', 'completed']
 
 /** `dead`, `ready,delayed`, or `pending` for all that wait. */

@@ -240,5 +240,6 @@ function knownIds(given: string | readonly string[]): string[] {
 }
 
 function unfinished(counts: QueueCounts): number {
-  return counts.ready.count + counts.delayed.count + counts.retrying.count + counts.running.count
+  const { ready, delayed, retrying, blocked, running } = counts
+  return ready.count + delayed.count + retrying.count + blocked.count + running.count
 }

@@ -74,8 +74,11 @@ export const DEAD_FILTER = {
 
 export const CANCEL_FILTER = {
   ...PLACE,
-  /** One state or some of ready, delayed, retrying and running; all but running unless given. */
-  state: { default: ['ready', 'delayed', 'retrying'], check: states(['ready', 'delayed', 'retrying', 'running']) },
+  /** One state or some of ready, delayed, retrying, blocked and running; all but running unless given. */
+  state: {
+    default: ['ready', 'delayed', 'retrying', 'blocked'],
+    check: states(['ready', 'delayed', 'retrying', 'blocked', 'running']),
+  },
   ...AGE_SINCE_ENQUEUE,
   ...SAFETY,
 } satisfies OptionTable
@@ -134,7 +137,7 @@ export function retryWish(filter: RetryFilter): Wish & InStates<'delayed' | 'ret
 }
 
 /** As jobs go from one to the next, so that one which moves on during the run is met again. */
-const ORDER = ['delayed', 'retrying', 'ready', 'running'] as const
+const ORDER = ['delayed', 'retrying', 'blocked', 'ready', 'running'] as const
 
 function inOrder(states: readonly (typeof ORDER)[number][]): MatchRequest['state'][] {
   return ORDER.filter((state) => states.includes(state))

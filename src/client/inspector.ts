@@ -24,7 +24,7 @@ import { need } from './need.js'
 
 const LIST_OPTIONS = {
   /** The state that the jobs are in. */
-  state: { check: oneOf(['ready', 'delayed', 'retrying', 'running', 'completed', 'cancelled', 'dead']) },
+  state: { check: oneOf(['ready', 'delayed', 'retrying', 'blocked', 'running', 'completed', 'cancelled', 'dead']) },
   /** Of this queue only. */
   queue: { check: name },
   /** Of this kind only. */

@@ -1,5 +1,6 @@
 /** What a queue may be limited to, as callers write it. Called by the controller. */
 import type { Duration } from '../core/duration.js'
+import { KEY_BYTES_MAX, KEY_LIMITS_MAX, type KeyLimit } from '../core/keys.js'
 import { DEPTH_LIMIT_MAX, type DepthLimit, type QueueLimits, type RateLimit } from '../core/limits.js'
 import { checkName } from '../core/name.js'
 import {
@@ -13,6 +14,7 @@ import {
   optionReader,
   orNull,
   required,
+  text,
   whole,
 } from '../core/options.js'
 
@@ -62,6 +64,38 @@ const depth: Check<number | DepthOptions, DepthLimit> = (value, field) => {
   return { limit: required(limit, `${field}.limit`, 'how many jobs of the queue may wait'), kinds }
 }
 
+const running = whole({ min: 1, max: COUNT_MAX })
+const keyName = text(KEY_BYTES_MAX)
+
+/** A limit for each key. */
+const byKey: Check<Readonly<Record<string, number>>, Readonly<Record<string, number>>> = (value, field) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalidOption(field, value, 'an object of keys and their limits, such as { acme: 10 }')
+  const limits = Object.entries(value).map(([key, limit]): [string, number] => [
+    keyName(key, field),
+    running(limit, `${field}.${key}`),
+  ])
+  if (limits.length > KEY_LIMITS_MAX)
+    throw badRelation(field, `has ${limits.length} keys; at most ${KEY_LIMITS_MAX} are allowed`)
+  return Object.fromEntries(limits)
+}
+
+const KEY_OPTIONS = {
+  /** Jobs of each limit key that may run at once, from 1. */
+  limit: { check: running },
+  /** And of single keys: `{ acme: 10 }`. */
+  keys: { default: {} as Readonly<Record<string, number>>, check: byKey },
+} satisfies OptionTable
+
+const readPerKey = optionReader(KEY_OPTIONS)
+
+/** A number is the limit of each key. */
+const perKey: Check<number | PerKeyOptions, KeyLimit> = (value, field) => {
+  if (typeof value !== 'object') return { limit: running(value, field), keys: {} }
+  const { limit, keys } = readPerKey(value, `${field}.`)
+  return { limit: required(limit, `${field}.limit`, 'how many jobs of each key may run at once'), keys }
+}
+
 const LIMIT_OPTIONS = {
   /** Jobs in the hands of all workers at once, from 1; null: no limit. */
   concurrency: { check: orNull(whole({ min: 1, max: COUNT_MAX })) },
@@ -69,6 +103,8 @@ const LIMIT_OPTIONS = {
   rate: { check: orNull(nested(readRate)) },
   /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
   depth: { check: orNull(depth) },
+  /** Jobs of each limit key that may run at once, or `{ limit, keys }`; null: no limit. */
+  perKey: { check: orNull(perKey) },
 } satisfies OptionTable
 
 const readLimits = optionReader(LIMIT_OPTIONS)
@@ -91,6 +127,14 @@ export interface DepthOptions extends Given<typeof DEPTH_OPTIONS> {
   kinds?: Readonly<Record<string, number>>
 }
 
+/** `{ limit: 3, keys: { acme: 10 } }`: three jobs of each limit key run at once, ten of that of acme. */
+export interface PerKeyOptions extends Given<typeof KEY_OPTIONS> {
+  /** Jobs of each limit key that may run at once, from 1. */
+  limit: number
+  /** And of single keys, by name; those not named have the limit of all. */
+  keys?: Readonly<Record<string, number>>
+}
+
 /** Limits of a queue, over all its workers and producers. What is left out stays as it is, null takes a limit away. */
 export interface LimitOptions extends Given<typeof LIMIT_OPTIONS> {
   /** Jobs in the hands of all workers at once, from 1; null: no limit. */
@@ -99,6 +143,8 @@ export interface LimitOptions extends Given<typeof LIMIT_OPTIONS> {
   rate?: RateOptions | null
   /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
   depth?: number | DepthOptions | null
+  /** Jobs of each limit key that may run at once, or `{ limit, keys }`; null: no limit. */
+  perKey?: number | PerKeyOptions | null
 }
 
 /** A rate of a process, not of a queue: `{ limit, per, burst }`. */
@@ -106,11 +152,12 @@ export const rateLimit: Check<RateOptions, RateLimit> = (value, field) => rateOf
 
 /** As the store takes them. Throws INVALID_OPTION naming the field. */
 export function limitsOf(options: LimitOptions): Partial<QueueLimits> {
-  const { concurrency, rate, depth: waits } = readLimits(options)
+  const { concurrency, rate, depth: waits, perKey: ofKeys } = readLimits(options)
   return {
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(rate === undefined ? {} : { rate: rate && rateOf(rate, 'rate') }),
     ...(waits === undefined ? {} : { depth: waits }),
+    ...(ofKeys === undefined ? {} : { perKey: ofKeys }),
   }
 }
 

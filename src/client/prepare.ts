@@ -1,7 +1,7 @@
 /** From what a caller asks for to the job that the store takes: checked, encoded, with id and policy. Called by the producer. */
 import { checkDue, dueOf } from '../core/due.js'
 import { encodeJson, PAYLOAD, payloadHash } from '../core/json.js'
-import type { Kind } from '../core/kind.js'
+import type { Kind, KindKeys } from '../core/kind.js'
 import { specOfJob } from '../core/policy.js'
 import type { NewJob } from '../storage/storage.js'
 import type { HeldEnqueue } from './calls.js'
@@ -34,7 +34,8 @@ function assembled(
   choices: HeldEnqueue,
   draw: Draw,
 ): NewJob {
-  const key = choices.idempotencyKey ?? kind.keyOf(parsed)
+  const made = kind.keysOf(parsed)
+  const key = choices.idempotencyKey ?? made.idempotencyKey
   checkDue(choices, choices.expiresIn ?? kind.spec.expiresInMs)
   const job: NewJob = {
     id: choices.id ?? draw.id,
@@ -42,7 +43,7 @@ function assembled(
     queue: choices.queue ?? kind.queue,
     priority: choices.priority ?? kind.priority,
     payload,
-    spec: specOfJob(kind.spec, choices, key),
+    spec: specOfJob(kind.spec, { ...choices, ...keysOf(kind, choices, made) }, key),
     due: dueOf(choices, draw.fraction),
   }
   if (choices.id !== undefined) job.chosen = true
@@ -53,4 +54,12 @@ function assembled(
       retentionMs: choices.idempotencyRetention ?? kind.idempotencyRetentionMs,
     }
   return job
+}
+
+/** A job that names one of its keys itself has that one, whatever its kind would make. */
+function keysOf(kind: Kind<unknown, unknown>, choices: HeldEnqueue, made: KindKeys) {
+  const own = choices.orderKey !== undefined || choices.limitKey !== undefined
+  const { orderKey, limitKey } = own ? choices : made
+  const afterDead = choices.afterDead ?? (orderKey === undefined ? undefined : kind.afterDead)
+  return { orderKey, limitKey, afterDead }
 }

@@ -2,7 +2,18 @@
 import { instant } from './due.js'
 import { IDEMPOTENCY_KEY_BYTES_MAX } from './job.js'
 import { type Check, duration, type Given, type Held, invalidOption, name, type OptionTable, text } from './options.js'
-import { expiresIn, idempotencyRetention, jobRetry, maxWait, priority, tenant, timeout, weight } from './policy.js'
+import {
+  afterDead,
+  expiresIn,
+  idempotencyRetention,
+  jobRetry,
+  key,
+  maxWait,
+  priority,
+  tenant,
+  timeout,
+  weight,
+} from './policy.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -37,6 +48,12 @@ export const SHARED_CHOICES = {
   tenant: { check: tenant },
   /** How large the share of the tenant is, from 0.01 to 100; 1 unless given. */
   weight: { check: weight },
+  /** Jobs of the queue with the same order key run one after another, in order, also across retries. */
+  orderKey: { check: key },
+  /** What a dead job does to those behind it in its order key: go on (unless given), or block them until it is redriven or discarded. */
+  afterDead: { check: afterDead },
+  /** Of jobs of the queue with the same limit key as many run at once as `queue.limit(…, { perKey })` says. */
+  limitKey: { check: key },
 } satisfies OptionTable
 
 export const idempotencyKey = text(IDEMPOTENCY_KEY_BYTES_MAX)

@@ -5,7 +5,7 @@
 import { formatDuration } from './duration.js'
 import type { Clause, ClauseCode, ClauseFields, Explanation, Note } from './explanation.js'
 import { attemptNumber, type DeadReason, type JobState } from './job.js'
-import type { JobFacts, LeaseSeen, WorkerSeen } from './job-facts.js'
+import type { JobFacts, KeySeen, LeaseSeen, WorkerSeen } from './job-facts.js'
 import { grouped } from './show.js'
 import { ableWorkers, freeSlots, roomOf, standingOf, surelyTaken } from './standing.js'
 
@@ -66,6 +66,15 @@ const RULES: { readonly [Code in ClauseCode]: Rule<Code> } = {
           nextAt: rate.nextAt,
         }
       : null,
+  key: ({ job, key }) => {
+    if ((job.state !== 'ready' && job.state !== 'blocked') || key === undefined || key.holds) return null
+    const why = keyText(key)
+    const free = job.state === 'blocked' ? `${keyName(key)} is free: a worker makes it ready within seconds` : null
+    const sentence = why ?? free
+    if (sentence === null) return null
+    const { holds: _, ...told } = key
+    return { sentence, ...told }
+  },
   'suspect running': ({ job, suspectRunning }) =>
     isPending(job.state) && job.suspect && suspectRunning !== null
       ? {
@@ -133,6 +142,19 @@ function verdictOf(first: Clause): Explanation['verdict'] {
     default:
       return 'held'
   }
+}
+
+function keyName({ key, ordered }: KeySeen): string {
+  return `${ordered ? 'order' : 'limit'} key ${JSON.stringify(key)}`
+}
+
+/** Why a claim would not take it; null where it would. */
+function keyText(key: KeySeen): string | null {
+  const { ordered, limit, held, holders, ahead } = key
+  if (ordered && held > 0) return `${keyName(key)}: ${some(holders, held)} goes first, and has not ended`
+  if (ordered) return ahead === null ? null : `${keyName(key)}: ${ahead} goes first, and has not started`
+  if (limit === null || held < limit) return null
+  return `${grouped(held)} of at most ${grouped(limit)} jobs of ${keyName(key)} run: ${some(holders, held)}`
 }
 
 const DEATHS: Record<DeadReason, string> = {
@@ -279,7 +301,7 @@ function isDelayed(state: JobState): boolean {
 }
 
 function isPending(state: JobState): boolean {
-  return state === 'ready' || isDelayed(state)
+  return state === 'ready' || state === 'blocked' || isDelayed(state)
 }
 
 function agoText(at: number, nowMs: number): string {

@@ -31,6 +31,15 @@ export interface ClauseFields {
   concurrency: { limit: number; held: number; holders: readonly HolderSeen[] }
   /** The starts of the queue are used up until then. */
   rate: { nextAt: number }
+  /** Its key has no permit for it: those who hold them, or of an order key who goes first. */
+  key: {
+    key: string
+    ordered: boolean
+    limit: number | null
+    held: number
+    holders: readonly string[]
+    ahead: string | null
+  }
   /** It runs alone, and another suspect of the queue runs. */
   'suspect running': { id: string; worker: string }
   /** No worker that is alive serves the queue. */

@@ -23,6 +23,8 @@ export interface JobFacts {
   workersElsewhere: number
   /** Of a running one. */
   lease: LeaseSeen | null
+  /** Of a job with a key. */
+  key?: KeySeen
   /** The suspect of its queue that runs: no other one of the queue starts meanwhile. */
   suspectRunning: { id: string; worker: string } | null
   /** Of a ready one, the lists that claims of its queue read; of a ready suspect that of the suspects, alone. */
@@ -63,6 +65,22 @@ export interface QueueSeen {
 export interface HolderSeen {
   id: string
   worker: string
+}
+
+/** The key of a job: who holds its permits, and who goes first. */
+export interface KeySeen {
+  key: string
+  /** It is an order key. */
+  ordered: boolean
+  /** Permits that it has; null: as many as are asked for. */
+  limit: number | null
+  held: number
+  /** Ids of the first that hold one, `HOLDERS_SEEN_MAX` at most. */
+  holders: readonly string[]
+  /** The job itself is one of them. */
+  holds: boolean
+  /** Of an order key: the first of all that wait, where that is another job. */
+  ahead: string | null
 }
 
 /** A living worker. */

@@ -3,14 +3,15 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /** Where a job is. A job is in exactly one place. */
-export type Place = 'ready' | 'delayed' | 'leased' | 'ended' | 'dead'
+export type Place = 'ready' | 'delayed' | 'blocked' | 'leased' | 'ended' | 'dead'
 
-/** What a person sees. `ready`, `delayed` and `retrying` together are "pending". */
-export type JobState = 'ready' | 'delayed' | 'retrying' | 'running' | 'completed' | 'cancelled' | 'dead'
+/** What a person sees. `ready`, `delayed`, `retrying` and `blocked` (by its key) together are "pending". */
+export type JobState = 'ready' | 'delayed' | 'retrying' | 'blocked' | 'running' | 'completed' | 'cancelled' | 'dead'
 export const JOB_STATES: readonly JobState[] = [
   'ready',
   'delayed',
   'retrying',
+  'blocked',
   'running',
   'completed',
   'cancelled',
@@ -54,6 +55,12 @@ export interface JobSpec {
   tenant?: string
   /** How large that share is, beside others of weight 1. */
   weight?: number
+  /** Jobs of its queue with the same one run one after another. */
+  orderKey?: string
+  /** What becomes of those behind it when it is dead: they go on unless given. Only beside an order key. */
+  afterDead?: 'block'
+  /** Of jobs of its queue with the same one as many run at once as the queue allows. Never beside an order key. */
+  limitKey?: string
 }
 
 export const SPEC_DEFAULTS: JobSpec = Object.freeze({

@@ -7,6 +7,7 @@ import { type BoundHandler, type HandlerContext, isVerdict, type Verdict } from 
 import { type JobSpec, SPEC_DEFAULTS, TIERS } from './job.js'
 import { checkName } from './name.js'
 import {
+  type Check,
   callback,
   type Given,
   type Held,
@@ -17,10 +18,12 @@ import {
   optionReader,
 } from './options.js'
 import {
+  afterDead,
   ageLimit,
   expiresIn,
   idempotencyRetention,
   type KindRetry,
+  key,
   kindRetry,
   maxWait,
   priority,
@@ -48,6 +51,8 @@ const POLICY_OPTIONS = {
   keep: { default: SPEC_DEFAULTS.keep, check: oneOf(['all', 'failures', 'none']) },
   /** Refused (WAIT_TOO_LONG) where a job due now is expected to wait longer for its start; never unless given. */
   maxWait: { check: maxWait },
+  /** What a dead job does to those behind it in its order key: go on (unless given), or block them until it is redriven or discarded. */
+  afterDead: { check: afterDead },
   /** How long an idempotency key is remembered; 24 hours unless given. */
   idempotencyRetention: { default: 86_400_000, check: idempotencyRetention },
 } satisfies OptionTable
@@ -60,6 +65,10 @@ const KIND_OPTIONS = {
   result: { check: schema },
   /** Makes the idempotency key of a payload. */
   idempotencyKey: { check: callback<(payload: never) => unknown>() },
+  /** Makes the order key of a payload. */
+  orderKey: { check: callback<(payload: never) => unknown>() },
+  /** Makes the limit key of a payload. */
+  limitKey: { check: callback<(payload: never) => unknown>() },
 } satisfies OptionTable
 
 const readOptions = optionReader(KIND_OPTIONS)
@@ -76,6 +85,17 @@ export interface KindOptions<In, Out, Result> extends Given<typeof POLICY_OPTION
   result?: StandardSchemaV1<unknown, Result>
   /** The meaning of a payload in a word (`charge:pi_123`); one job is made for each. Undefined: no key. */
   idempotencyKey?: (payload: NoInfer<Out>) => string | undefined
+  /** Whose turn it takes (`user:42`): jobs of the queue with the same one run one after another. Undefined: nobody's. */
+  orderKey?: (payload: NoInfer<Out>) => string | undefined
+  /** Whose permits it takes (`customer:7`): as many run at once as the queue allows for each. Undefined: nobody's. */
+  limitKey?: (payload: NoInfer<Out>) => string | undefined
+}
+
+/** What a kind makes of a payload, to tell jobs apart. */
+export interface KindKeys {
+  idempotencyKey: string | undefined
+  orderKey: string | undefined
+  limitKey: string | undefined
 }
 
 /** What a handler may return: a result, or a verdict made by `retryAfter`, `snooze` or `dead`. */
@@ -100,8 +120,10 @@ export interface Kind<In, Result> {
   readonly types?: { readonly payload: In; readonly result: Result }
   /** The payload as the handler gets it; a promise where the schema is asynchronous. Throws INVALID_PAYLOAD. */
   parse(payload: unknown): unknown
-  /** The idempotency key of a parsed payload. Throws INVALID_OPTION when it is no usable key. */
-  keyOf(parsed: unknown): string | undefined
+  /** What a dead job does to those behind it, where it does not say so itself. */
+  readonly afterDead: 'go on' | 'block' | undefined
+  /** The keys of a parsed payload. Throws INVALID_OPTION when one is no usable key. */
+  keysOf(parsed: unknown): KindKeys
 }
 
 /** A job that is not enqueued yet, for `enqueueMany`. Made by `kind.with()`. */
@@ -156,7 +178,8 @@ export function defineJob<In = null | undefined, Result = unknown, Out = In>(
     idempotencyRetentionMs: held.idempotencyRetention,
     maxWaitMs: held.maxWait,
     parse,
-    keyOf: (parsed) => keyOf(held, parsed),
+    afterDead: held.afterDead,
+    keysOf: keysOf(held),
     handle: (run) => bound(kind, held, run as BoundHandler['run']),
     with: (...[payload, jobOptions]) => ({ kind, payload, options: jobOptions }),
   }
@@ -174,18 +197,33 @@ function parsePayload(held: HeldOptions, payload: unknown): unknown {
   return held.payload === undefined ? value : validate(held.payload, value, PAYLOAD)
 }
 
-function keyOf(held: HeldOptions, parsed: unknown): string | undefined {
-  if (held.idempotencyKey === undefined) return undefined
-  let key: unknown
+const NO_KEYS: KindKeys = Object.freeze({ idempotencyKey: undefined, orderKey: undefined, limitKey: undefined })
+
+function keysOf(held: HeldOptions): (parsed: unknown) => KindKeys {
+  if (held.idempotencyKey === undefined && held.orderKey === undefined && held.limitKey === undefined)
+    return () => NO_KEYS
+  return (parsed) => ({
+    idempotencyKey: keyMade(held, 'idempotencyKey', idempotencyKey, parsed),
+    orderKey: keyMade(held, 'orderKey', key, parsed),
+    limitKey: keyMade(held, 'limitKey', key, parsed),
+  })
+}
+
+function keyMade(
+  held: HeldOptions,
+  field: keyof KindKeys,
+  check: Check<string, string>,
+  parsed: unknown,
+): string | undefined {
+  const make = held[field]
+  if (make === undefined) return undefined
+  let made: unknown
   try {
-    key = held.idempotencyKey(parsed as never)
+    made = make(parsed as never)
   } catch (error) {
-    throw new QueueError('INVALID_OPTION', 'idempotencyKey: the function of the kind threw', {
-      cause: error,
-      field: 'idempotencyKey',
-    })
+    throw new QueueError('INVALID_OPTION', `${field}: the function of the kind threw`, { cause: error, field })
   }
-  return key === undefined ? undefined : idempotencyKey(key, 'idempotencyKey')
+  return made === undefined ? undefined : check(made, field)
 }
 
 /** The types of payload and result end here: from now on the handler is one of many. */

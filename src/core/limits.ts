@@ -11,6 +11,7 @@
  *   once, open transactions included, and by no more.
  */
 import { type Drained, drainPerSecond } from './capacity.js'
+import type { KeyLimit } from './keys.js'
 
 /** A token bucket: `limit` tokens come in each `perMs` milliseconds, and `burst` of them are kept at most. */
 export interface RateLimit {
@@ -19,7 +20,7 @@ export interface RateLimit {
   burst: number
 }
 
-/** How many jobs of a queue may wait: ready, delayed and retrying ones together. */
+/** How many jobs of a queue may wait: ready, delayed, retrying and blocked ones together. */
 export interface DepthLimit {
   /** Of the whole queue; from 1 to `DEPTH_LIMIT_MAX`. */
   limit: number
@@ -38,9 +39,16 @@ export interface QueueLimits {
   rate: RateLimit | null
   /** How many jobs may wait; beyond it enqueues are refused. */
   depth: DepthLimit | null
+  /** How many jobs of one limit key may be in leases at once. */
+  perKey: KeyLimit | null
 }
 
-export const NO_LIMITS: QueueLimits = Object.freeze({ concurrency: null, rate: null, depth: null })
+export const NO_LIMITS: QueueLimits = Object.freeze({
+  concurrency: null,
+  rate: null,
+  depth: null,
+  perKey: null,
+})
 
 /** What an enqueue met that did not fit. */
 export interface Full {

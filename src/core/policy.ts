@@ -1,6 +1,7 @@
 /** Options of kinds and jobs that become the policy travelling with a job. Read by defineJob and by enqueue. */
 import type { Duration } from './duration.js'
 import { type Backoff, type JobSpec, PRIORITY_LEVELS, type Priority, SPEC_DEFAULTS, TIERS, type Tier } from './job.js'
+import { KEY_BYTES_MAX } from './keys.js'
 import {
   badRelation,
   between,
@@ -37,6 +38,8 @@ export const expiresIn = duration({ minMs: 1 })
 export const maxWait = duration({ minMs: 1, maxMs: 366 * DAY_MS })
 export const tenant = text(TENANT_BYTES_MAX)
 export const weight = between(WEIGHT_MIN, WEIGHT_MAX)
+export const key = text(KEY_BYTES_MAX)
+export const afterDead = oneOf(['go on', 'block'])
 export const idempotencyRetention = duration({ minMs: 1_000, maxMs: 3_660 * DAY_MS })
 
 const BACKOFF_OPTIONS = {
@@ -136,14 +139,28 @@ export interface SpecChoice {
   expiresIn: number | undefined
   tenant: string | undefined
   weight: number | undefined
+  orderKey: string | undefined
+  afterDead: 'go on' | 'block' | undefined
+  limitKey: string | undefined
 }
 
 /** The spec of one job: the very object of its kind unless the job differs from it. */
 export function specOfJob(spec: JobSpec, choice: SpecChoice, idempotencyKey: string | undefined): JobSpec {
-  const { retry, timeout, expiresIn, tenant, weight } = choice
+  const { retry, timeout, expiresIn, tenant, weight, orderKey, afterDead, limitKey } = choice
   if (weight !== undefined && tenant === undefined)
     throw badRelation('weight', 'it is the share of a tenant; give a tenant, or leave it out')
-  if ([retry, timeout, expiresIn, tenant, idempotencyKey].every((said) => said === undefined)) return spec
+  if (orderKey !== undefined && limitKey !== undefined)
+    throw badRelation(
+      'limitKey',
+      'a job has one key: jobs of an order key run one at a time anyhow; leave one of them out',
+    )
+  if (afterDead !== undefined && orderKey === undefined)
+    throw badRelation(
+      'afterDead',
+      'it is said of the jobs behind it in its order key; give an order key, or leave it out',
+    )
+  const said = [retry, timeout, expiresIn, tenant, orderKey, limitKey, idempotencyKey]
+  if (said.every((one) => one === undefined)) return spec
   if (retry !== undefined && spec.delivery === 'at-most-once') throw retriesNever()
   return {
     ...spec,
@@ -154,6 +171,9 @@ export function specOfJob(spec: JobSpec, choice: SpecChoice, idempotencyKey: str
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(weight === undefined ? {} : { weight }),
+    ...(orderKey === undefined ? {} : { orderKey }),
+    ...(afterDead === 'block' ? { afterDead } : {}),
+    ...(limitKey === undefined ? {} : { limitKey }),
   }
 }
 

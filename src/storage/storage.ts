@@ -346,8 +346,8 @@ export type CancelAnswer = 'cancelled' | 'signalled' | 'ended' | 'unknown'
 export type RedriveAnswer = 'ok' | 'needs force' | 'not dead' | 'unknown'
 /** `discarded`: no record of it is left, and its key is free; `not dead`; `unknown`: no such job. */
 export type DiscardAnswer = 'discarded' | 'not dead' | 'unknown'
-/** `ok`: it waits no longer and is ready now. */
-export type RetryAnswer = 'ok' | 'running' | 'ready' | 'ended' | 'unknown'
+/** `ok`: it waits no longer and is ready now. `blocked`: it waits for its key, and nothing else. */
+export type RetryAnswer = 'ok' | 'running' | 'ready' | 'blocked' | 'ended' | 'unknown'
 
 /**
  * Answered only where a call said which of the jobs it means: the job could be changed, but is none of those any more.

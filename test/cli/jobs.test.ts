@@ -199,6 +199,7 @@ test('a queue is limited, says what holds, and is let go again', async () => {
     concurrency: 20,
     rate: { limit: 1_000, perMs: 900_000, burst: 1_000 },
     depth: null,
+    perKey: null,
   })
   assert.equal((await limit('--rate', 'none', '--concurrency', 'none')).stdout, 'limited: no limits\n')
   assert.equal((await store.run('queues', 'limit', 'limted')).code, 3)

@@ -135,13 +135,28 @@ test('limits are checked, set and told; what is not given stays', async () => {
   const limits = async () => (await queue.queues())[0]!.limits
   hints.length = 0
   await queue.limit('queue', { concurrency: 20, rate: { limit: 100 } })
-  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 100, perMs: 1_000, burst: 100 }, depth: null })
+  assert.deepEqual(await limits(), {
+    concurrency: 20,
+    rate: { limit: 100, perMs: 1_000, burst: 100 },
+    depth: null,
+    perKey: null,
+  })
   // What it held back may go on.
   assert.deepEqual(hints, ['queue'])
   await queue.limit('queue', { rate: { limit: 5, per: '15m', burst: 2 } })
-  assert.deepEqual(await limits(), { concurrency: 20, rate: { limit: 5, perMs: 900_000, burst: 2 }, depth: null })
+  assert.deepEqual(await limits(), {
+    concurrency: 20,
+    rate: { limit: 5, perMs: 900_000, burst: 2 },
+    depth: null,
+    perKey: null,
+  })
   await queue.limit('queue', { concurrency: null })
-  assert.deepEqual(await limits(), { concurrency: null, rate: { limit: 5, perMs: 900_000, burst: 2 }, depth: null })
+  assert.deepEqual(await limits(), {
+    concurrency: null,
+    rate: { limit: 5, perMs: 900_000, burst: 2 },
+    depth: null,
+    perKey: null,
+  })
   const refused: [unknown, string, string][] = [
     [{ concurrency: 0 }, 'INVALID_OPTION', 'concurrency'],
     [{ concurrency: 1.5 }, 'INVALID_OPTION', 'concurrency'],

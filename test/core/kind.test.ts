@@ -148,14 +148,14 @@ test('the key of a payload is made from its parsed form, and checked', () => {
     payload: z.object({ email: z.string().transform((text) => text.toLowerCase()) }),
     idempotencyKey: ({ email }) => (email === '' ? undefined : email),
   })
-  assert.equal(kind.keyOf(kind.parse({ email: 'ADA' })), 'ada')
-  assert.equal(kind.keyOf(kind.parse({ email: '' })), undefined)
-  const keyed = (key: unknown) => defineJob('kind', { idempotencyKey: () => key as string }).keyOf(null)
+  assert.equal(kind.keysOf(kind.parse({ email: 'ADA' })).idempotencyKey, 'ada')
+  assert.equal(kind.keysOf(kind.parse({ email: '' })).idempotencyKey, undefined)
+  const keyed = (key: unknown) => defineJob('kind', { idempotencyKey: () => key as string }).keysOf(null).idempotencyKey
   for (const bad of ['', 5, null, 'a\0', 'a\ud800', 'x'.repeat(1_025)])
     assert.throws(() => keyed(bad), { code: 'INVALID_OPTION', field: 'idempotencyKey' })
   assert.equal(keyed('x'.repeat(1_024)), 'x'.repeat(1_024))
   const throwing = defineJob<{ a: { b: string } }>('kind', { idempotencyKey: ({ a }) => a.b })
-  assert.throws(() => throwing.keyOf({}), { code: 'INVALID_OPTION', field: 'idempotencyKey' })
+  assert.throws(() => throwing.keysOf({}), { code: 'INVALID_OPTION', field: 'idempotencyKey' })
 })
 
 test('a handler is bound with what the worker needs of its kind', async () => {

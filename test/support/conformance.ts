@@ -47,7 +47,7 @@ export function postgresFactory(store: Scratch, url: string, deaf = false): Stor
 }
 
 async function emptied(store: Scratch): Promise<void> {
-  await store.sql(`truncate :s.queue_limit, :s.fair_lane, :s.ready, :s.delayed, :s.lease, :s.claim_request, :s.revoked, :s.ended, :s.dead, :s.idempotency,
+  await store.sql(`truncate :s.queue_limit, :s.fair_lane, :s.permit, :s.ready, :s.delayed, :s.lease, :s.claim_request, :s.revoked, :s.ended, :s.dead, :s.idempotency,
     :s.expiry, :s.idle, :s.worker, :s.queue`)
   await store.sql('update :s.test_clock set us = 0')
 }

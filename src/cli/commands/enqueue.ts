@@ -16,6 +16,9 @@ export interface EnqueueChoice {
   at?: string
   attempts?: number
   timeout?: string
+  orderKey?: string
+  limitKey?: string
+  tenant?: string
   key?: string
   id?: string
   stdinLines?: true
@@ -38,14 +41,18 @@ export async function enqueue(
 }
 
 /** What may be said of each of many jobs; the key and the id are one job's own. */
-export function sharedOptions({ queue, priority, delay, at, attempts, timeout }: EnqueueChoice): {
+export function sharedOptions(choice: EnqueueChoice): {
   queue?: string
   priority?: Priority
   delay?: string
   runAt?: string
   retry?: { attempts: number }
   timeout?: string
+  orderKey?: string
+  limitKey?: string
+  tenant?: string
 } {
+  const { queue, priority, delay, at, attempts, timeout, orderKey, limitKey, tenant } = choice
   return {
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
@@ -53,6 +60,9 @@ export function sharedOptions({ queue, priority, delay, at, attempts, timeout }:
     ...(at === undefined ? {} : { runAt: at }),
     ...(attempts === undefined ? {} : { retry: { attempts } }),
     ...(timeout === undefined ? {} : { timeout }),
+    ...(orderKey === undefined ? {} : { orderKey }),
+    ...(limitKey === undefined ? {} : { limitKey }),
+    ...(tenant === undefined ? {} : { tenant }),
   }
 }
 

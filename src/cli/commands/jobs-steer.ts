@@ -39,6 +39,7 @@ const RETRY: IdTask<RetryAnswer> = {
   meanings: {
     ok: { text: 'ready now', done: true, would: 'would be ready now' },
     ready: { text: 'it is ready already', done: true },
+    blocked: { text: 'it waits for its key alone: see "jobs explain"', done: false },
     running: { text: 'it runs already', done: true },
     ended: { text: 'it has ended; a dead letter is brought back by "dead redrive"', done: false },
     unknown: { text: 'not found', done: false },
@@ -46,7 +47,7 @@ const RETRY: IdTask<RetryAnswer> = {
   ask: (queue, ids) => queue.retry(ids),
   foreseen: (job) => {
     if (job === null) return 'unknown'
-    if (job.state === 'running' || job.state === 'ready') return job.state
+    if (job.state === 'running' || job.state === 'ready' || job.state === 'blocked') return job.state
     return ENDED.has(job.state) ? 'ended' : 'ok'
   },
 }
@@ -56,7 +57,7 @@ const ENDED: ReadonlySet<JobState> = new Set(['completed', 'cancelled', 'dead'])
 export async function jobsCancel(
   invocation: Invocation,
   given: string[],
-  choice: BulkChoice & Filters<'ready' | 'delayed' | 'retrying' | 'running'>,
+  choice: BulkChoice & Filters<'ready' | 'delayed' | 'retrying' | 'blocked' | 'running'>,
 ): Promise<Answer> {
   const filter = filtersOf<CancelFilter>(given, filtersIn(choice), choice)
   if (filter === undefined) return byId(invocation, await idsOf(given), CANCEL, choice)

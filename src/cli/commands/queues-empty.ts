@@ -18,7 +18,7 @@ import type { Terminal } from '../terminal.js'
 import { asTyped } from '../typed.js'
 
 const LOOK_MS = 1_000
-const WAITING = ['ready', 'delayed', 'retrying'] as const satisfies readonly JobState[]
+const WAITING = ['ready', 'delayed', 'retrying', 'blocked'] as const satisfies readonly JobState[]
 
 /** A queue that nobody has used yet is not made by a slip of the pen. */
 async function knownQueue(queue: Queue, name: string): Promise<QueueView> {

@@ -1,6 +1,7 @@
 /** `leasehold queues limit`. Called by the declaration in syntax/queues.ts. */
 
 import { formatDuration } from '../../core/duration.js'
+import type { KeyLimit } from '../../core/keys.js'
 import type { RateLimit } from '../../core/limits.js'
 import { checkName } from '../../core/name.js'
 import { invalidOption } from '../../core/options.js'
@@ -15,6 +16,7 @@ interface Given {
   concurrency?: number | None
   rate?: StartRate | None
   burst?: number
+  perKey?: number | None
 }
 
 /** Without options it says what holds now. A queue may be limited before its first job; then it is said, as it may be a slip of the pen. */
@@ -39,13 +41,14 @@ export async function queuesLimit(invocation: Invocation, name: string, given: G
   }
 }
 
-function limitsOf({ concurrency, rate, burst }: Given): LimitOptions {
+function limitsOf({ concurrency, rate, burst, perKey }: Given): LimitOptions {
   const starts = isNone(rate) ? null : rate
   if (burst !== undefined && !starts)
     throw invalidOption('--burst', burst, 'it together with --rate: it is how many starts of the rate may come at once')
   return {
     ...(concurrency === undefined ? {} : { concurrency: isNone(concurrency) ? null : concurrency }),
     ...(starts === undefined ? {} : { rate: starts && { ...starts, ...(burst === undefined ? {} : { burst }) } }),
+    ...(perKey === undefined ? {} : { perKey: isNone(perKey) ? null : perKey }),
   }
 }
 
@@ -54,12 +57,19 @@ async function shown(queue: Queue, name: string): Promise<QueueLimits | undefine
 }
 
 /** Undefined where there are none. */
-export function limitsText({ concurrency, rate }: QueueLimits): string | undefined {
+export function limitsText({ concurrency, rate, perKey }: QueueLimits): string | undefined {
   const parts = [
     ...(concurrency === null ? [] : [`${grouped(concurrency)} at once`]),
     ...(rate === null ? [] : [rateText(rate)]),
+    ...(perKey === null ? [] : [`${grouped(perKey.limit)} of a key${ownText(perKey)}`]),
   ]
   return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+/** Keys with a limit of their own are counted, not listed. */
+function ownText({ keys }: KeyLimit): string {
+  const own = Object.keys(keys).length
+  return own === 0 ? '' : ` (${grouped(own)} with ${own === 1 ? 'a limit of its own' : 'limits of their own'})`
 }
 
 function rateText({ limit, perMs, burst }: RateLimit): string {

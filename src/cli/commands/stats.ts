@@ -159,6 +159,7 @@ const COLUMNS: Column<QueueStats>[] = [
   countColumn('RUNNING', ({ counts }) => counts.running),
   countColumn('DELAYED', ({ counts }) => counts.delayed, 90),
   countColumn('RETRYING', ({ counts }) => counts.retrying, 75),
+  countColumn('BLOCKED', ({ counts }) => counts.blocked, 85),
   {
     ...countColumn('DEAD', ({ counts }) => counts.dead),
     colour: ({ counts }) => (counts.dead.count > 0 ? 'red' : undefined),

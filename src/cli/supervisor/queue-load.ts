@@ -31,9 +31,9 @@ export async function loadsOf(
   const heads = await diagnose.waiting(names)
   const loads: QueueLoad[] = []
   for (const name of names) {
-    const { ready, delayed, retrying, running } = await queue.counts(name)
+    const { ready, delayed, retrying, blocked, running } = await queue.counts(name)
     const paused = views.get(name)?.paused ?? false
-    const depth = sum([ready, delayed, retrying])
+    const depth = sum([ready, delayed, retrying, blocked])
     const own = heads.filter((head) => head.queue === name)
     // Both are looked at one after the other, and jobs move meanwhile: the sum may be off by those.
     const due = paused ? NOTHING : limited(dueOf(ready, own, kinds), running, views.get(name)?.limits)

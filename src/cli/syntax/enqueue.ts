@@ -28,6 +28,21 @@ export function enqueueCommand(root: Command, action: Action): void {
       'idempotency key: one job is made for each',
       checked('--key', JOB_CHOICES.idempotencyKey.check),
     )
+    .option(
+      '--order-key <key>',
+      'jobs of the queue with the same one run one after another',
+      checked('--order-key', JOB_CHOICES.orderKey.check),
+    )
+    .option(
+      '--limit-key <key>',
+      'of jobs of the queue with the same one as many run at once as "queues limit --per-key" says',
+      checked('--limit-key', JOB_CHOICES.limitKey.check),
+    )
+    .option(
+      '--tenant <tenant>',
+      'whose share of the queue it takes: tenants take turns',
+      checked('--tenant', JOB_CHOICES.tenant.check),
+    )
     .option('--id <uuid>', 'the id of the job, a UUID of version 7', checked('--id', JOB_CHOICES.id.check))
     .option(
       '--attempts <n>',

@@ -35,8 +35,8 @@ function cancelCommand(jobs: Command, action: Action): void {
     .argument('[ids...]', IDS)
   ofQueueAndKind(cancel).option(
     '--state <states>',
-    'ready, delayed, retrying, running, or pending for all that wait; pending unless given',
-    statesAmong('--state', ['ready', 'delayed', 'retrying', 'running']),
+    'ready, delayed, retrying, blocked, running, or pending for all that wait; pending unless given',
+    statesAmong('--state', ['ready', 'delayed', 'retrying', 'blocked', 'running']),
   )
   bulkOptions(ageFilter(cancel, 'enqueued')).action(
     action(async () => (await import('../commands/jobs-steer.js')).jobsCancel),

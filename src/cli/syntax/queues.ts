@@ -22,6 +22,7 @@ export function queuesCommands(root: Command, action: Action): void {
     'queues limit mail --concurrency 20',
     'queues limit mail --rate 100/s --burst 30',
     'queues limit mail --rate none',
+    'queues limit mail --per-key 3',
     'queues limit mail',
   )
     .description(
@@ -38,6 +39,11 @@ export function queuesCommands(root: Command, action: Action): void {
       '--burst <n>',
       'with --rate: starts that may come at once; as many as the rate says unless given',
       count('--burst', { min: 1, max: 1_000_000 }),
+    )
+    .option(
+      '--per-key <n>',
+      'jobs of each limit key that run at once; none: no limit',
+      orNone(count('--per-key', { min: 1, max: 1_000_000 })),
     )
     .action(action(async () => (await import('../commands/queues-limit.js')).queuesLimit))
   examples(queues.command('drain'), 'queues drain mail --timeout 10m')

@@ -36,6 +36,7 @@ const TABLES = [
   'idempotency',
   'queue_limit',
   'fair_lane',
+  'permit',
   'expiry',
   'idle',
   'worker',

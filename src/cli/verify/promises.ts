@@ -31,6 +31,7 @@ const GROUPS: readonly [group: string, words: readonly string[]][] = [
   ['Steering', ['cancel', 'retry', 'control', 'purge', 'pause', 'drain']],
   ['Dead letters', ['redrive', 'discard', 'deadGroups']],
   ['Looking', ['get', 'list', 'match', 'counts', 'facts', 'queues', 'workers']],
+  ['Order and limit keys', ['job keys']],
   ['Fair shares', ['tenants']],
   ['Limits', ['limits', 'depth', 'capacity']],
   ['Hints', ['wake']],

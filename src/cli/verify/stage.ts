@@ -26,7 +26,7 @@ const STOP_MS_MAX = 10_000
 /** A process that ends again and again by itself is not started for ever. */
 const STARTS_MAX = 12
 const DRIVER = 'verify'
-const STATES = ['ready', 'delayed', 'retrying', 'running', 'completed', 'cancelled', 'dead'] as const
+const STATES = ['ready', 'delayed', 'retrying', 'blocked', 'running', 'completed', 'cancelled', 'dead'] as const
 
 export interface StageOptions {
   url: string
@@ -119,8 +119,8 @@ export class Stage {
 
   /** What waits, and what is not ended. */
   async left(drill: DrillName): Promise<{ ready: number; open: number }> {
-    const { ready, delayed, retrying, running } = await this.queue.counts(queueOf(drill))
-    return { ready: ready.count, open: ready.count + delayed.count + retrying.count + running.count }
+    const { ready, delayed, retrying, blocked, running } = await this.queue.counts(queueOf(drill))
+    return { ready: ready.count, open: ready.count + delayed.count + retrying.count + blocked.count + running.count }
   }
 
   /** Whether it came to be so in time. Reads the logs before each look. */

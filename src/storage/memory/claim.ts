@@ -103,41 +103,59 @@ function takeLeases(state: MemoryState, request: ClaimRequest, now: number): boo
     lease(state, request, [suspect], true, now)
     return true
   }
-  return takeJobs(state, request, now) >= request.limit
+  return takeJobs(state, request, now)
 }
 
-/** A suspect of a queue in which no other one runs. */
+/** A suspect of a queue in which no other one runs. One whose key has no permit waits for it. */
 function nextSuspect(state: MemoryState, { queues, kinds }: ClaimRequest, now: number): JobRow | undefined {
   for (const { queue } of queues) {
     if (state.queues.get(queue).paused || state.leases.runsAlone(queue) || room(state, queue, now) === 0) continue
     const suspect = state.jobs.lanes.suspect(queue, kinds)
-    if (suspect !== undefined) return suspect
+    if (suspect === undefined) continue
+    if (admitted(state, [suspect]).length > 0) return suspect
   }
   return undefined
 }
 
 /**
  * Each queue gives up to its share; then, in the same order, what others left. What is taken at a time shares leases.
- * Answers how many were taken.
+ * Answers whether there may be more.
  */
-function takeJobs(state: MemoryState, request: ClaimRequest, now: number): number {
+function takeJobs(state: MemoryState, request: ClaimRequest, now: number): boolean {
   const { queues, kinds, limit, apart } = request
   const turns = new Map(queues.map(({ queue, turn }) => [queue, turn]))
   let taken = 0
+  let blocked = 0
   const takeFrom = (queue: string, wanted: number): void => {
     const { paused, order } = state.queues.get(queue)
     const most = Math.min(wanted, room(state, queue, now))
     if (paused || most <= 0) return
     const turn = turns.get(queue)!
-    const jobs = firstOfLanes(state.jobs.lanes.candidates(queue, kinds, most), order, turn, most)
+    const heads = firstOfLanes(state.jobs.lanes.candidates(queue, kinds, most), order, turn, most)
+    const jobs = admitted(state, heads)
+    blocked += heads.length - jobs.length
     for (const batch of batches(jobs, apart)) lease(state, request, batch, false, now)
     serve(state, jobs)
     turns.set(queue, turn + jobs.length)
     taken += jobs.length
   }
-  for (const { queue, share } of queues) takeFrom(queue, Math.min(share, limit - taken))
-  for (const { queue } of queues) takeFrom(queue, limit - taken)
-  return taken
+  let isCut = false
+  for (const { queue, share } of queues) {
+    isCut ||= share < limit - taken
+    takeFrom(queue, Math.min(share, limit - taken))
+  }
+  if (isCut && taken < limit) {
+    blocked = 0
+    for (const { queue } of queues) takeFrom(queue, limit - taken)
+  }
+  return taken >= limit || blocked > 0
+}
+
+/** Those that get the permits of their keys; the others leave the lists that claims read. */
+function admitted(state: MemoryState, jobs: readonly JobRow[]): JobRow[] {
+  const goes = jobs.map((job) => state.jobs.permits.take(job, state.queues.get(job.queue).limits.perKey))
+  for (const [at, job] of jobs.entries()) if (!goes[at]) state.jobs.toBlocked(job)
+  return jobs.filter((_, at) => goes[at])
 }
 
 /**

@@ -14,11 +14,11 @@ import type {
 } from '../storage.js'
 import type { JobRow } from './jobs.js'
 import { FULL } from './queues.js'
-import { endCancelled, type MemoryState, withEntry } from './state.js'
+import { endCancelled, type MemoryState, release, toFronts, withEntry } from './state.js'
 
 export function controlOf(state: MemoryState): Control {
   return {
-    cancel: async (ids, only) => ids.map((id) => cancel(state, state.jobs.get(id), only)),
+    cancel: async (ids, only) => cancelAll(state, ids, only),
     retry: async (ids, only) =>
       inOrder(
         state,
@@ -48,6 +48,8 @@ export function controlOf(state: MemoryState): Control {
       const row = state.queues.ensure(queue)
       if (limits.rate !== undefined && !isSameRate(limits.rate, row.limits.rate)) row.starts = FULL
       row.limits = { ...row.limits, ...limits }
+      // What a lower limit of keys has blocked.
+      if (limits.perKey !== undefined) toFronts(state, state.jobs.permits.free(queue, limits.perKey))
       state.hints.tell(queue)
     },
     purge: async (queue, limit) => purge(state, queue, limit),
@@ -78,6 +80,7 @@ function cancel(state: MemoryState, job: JobRow | undefined, only?: InStates<Ope
       return 'unknown'
     case 'ready':
     case 'delayed':
+    case 'blocked':
       if (!isIn(job!, only)) return 'moved on'
       endCancelled(state, job!, state.now())
       return 'cancelled'
@@ -91,6 +94,17 @@ function cancel(state: MemoryState, job: JobRow | undefined, only?: InStates<Ope
   }
 }
 
+/** Permits are free when all of the call have ended: none of them comes to life between. */
+function cancelAll(state: MemoryState, ids: readonly string[], only?: InStates<OpenState>): (CancelAnswer | MovedOn)[] {
+  const jobs = ids.map((id) => state.jobs.get(id))
+  const answers = jobs.map((job) => cancel(state, job, only))
+  release(
+    state,
+    jobs.filter((job) => job !== undefined).filter((_, at) => answers[at] === 'cancelled'),
+  )
+  return answers
+}
+
 function isIn({ state }: JobRow, only: InStates<OpenState> | undefined): boolean {
   return only === undefined || (only.states as readonly string[]).includes(state)
 }
@@ -101,6 +115,8 @@ function retry(state: MemoryState, job: JobRow | undefined, only?: InStates<Open
       return 'unknown'
     case 'ready':
       return 'ready'
+    case 'blocked':
+      return 'blocked'
     case 'leased':
       return 'running'
     case 'ended':
@@ -144,6 +160,7 @@ function discard(state: MemoryState, job: JobRow | undefined, only: DeadBefore =
   if (!endedBefore(job, only)) return 'moved on'
   freeKey(state, job)
   state.jobs.remove(job)
+  release(state, [job])
   return 'discarded'
 }
 
@@ -153,7 +170,7 @@ function endedBefore(job: JobRow, { endedBefore: instant }: DeadBefore): boolean
 
 function purge(state: MemoryState, queue: string, limit: number): { deleted: number; more: boolean } {
   const waiting: JobRow[] = []
-  for (const place of ['ready', 'delayed', 'retrying'] as const) {
+  for (const place of ['ready', 'delayed', 'retrying', 'blocked'] as const) {
     for (const job of state.jobs.inState(place).items()) if (job.queue === queue) waiting.push(job)
   }
   const deleted = waiting.slice(0, limit)
@@ -161,6 +178,7 @@ function purge(state: MemoryState, queue: string, limit: number): { deleted: num
     freeKey(state, job)
     state.jobs.remove(job)
   }
+  release(state, deleted)
   return { deleted: deleted.length, more: waiting.length > deleted.length }
 }
 

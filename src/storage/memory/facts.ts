@@ -4,11 +4,13 @@ import {
   type HolderSeen,
   type JobFacts,
   type JobSeen,
+  type KeySeen,
   LIST_ENTRIES_MAX,
   type ListSeen,
   type QueueSeen,
   WORKERS_SEEN_MAX,
 } from '../../core/job-facts.js'
+import { keyOf, permitsOf } from '../../core/keys.js'
 import { tokensAt, untilToken } from '../../core/limits.js'
 import type { JobView } from '../storage.js'
 import type { JobRow } from './jobs.js'
@@ -28,6 +30,7 @@ export function factsOf(state: MemoryState, job: JobRow, view: JobView): JobFact
     queue: queueSeen(state, job.queue, now),
     workers: serving.slice(0, WORKERS_SEEN_MAX).map((row) => workerSeen(state, row)),
     workersElsewhere: alive.length - serving.length,
+    ...keySeen(state, job),
     lease: job.place === 'leased' ? leaseSeen(state, job, now) : null,
     suspectRunning: running === undefined ? null : { id: running.job.id, worker: running.worker },
     lists: job.place === 'ready' ? listsSeen(state, job) : [],
@@ -57,6 +60,23 @@ function queueSeen(state: MemoryState, queue: string, now: number): QueueSeen {
     ...(rate === null
       ? {}
       : { rate: { tokens: tokensAt(starts, rate, now), nextAt: now + untilToken(starts, rate, now) } }),
+  }
+}
+
+function keySeen({ jobs: { permits }, queues }: MemoryState, job: JobRow): { key?: KeySeen } {
+  const key = keyOf(job.spec)
+  if (key === undefined) return {}
+  const holders = permits.holders(job)
+  const limit = permitsOf(key, queues.get(job.queue).limits.perKey)
+  return {
+    key: {
+      ...key,
+      limit: limit === Number.POSITIVE_INFINITY ? null : limit,
+      held: holders.length,
+      holders: holders.slice(0, HOLDERS_SEEN_MAX),
+      holds: holders.includes(job.id),
+      ahead: permits.ahead(job)?.id ?? null,
+    },
   }
 }
 

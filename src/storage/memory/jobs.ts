@@ -14,6 +14,7 @@ import {
 } from '../../core/job.js'
 import { entryOf } from './entry.js'
 import { Lanes } from './lanes.js'
+import { Permits } from './permits.js'
 import { SortedList, type SortKey } from './sorted-list.js'
 
 /** A job as the store keeps it. Only this module changes what the indexes are ordered by. */
@@ -64,6 +65,7 @@ const FRONT_OFFSET = 2 ** 50
 
 export class JobTable {
   readonly lanes = new Lanes()
+  readonly permits = new Permits()
   /** Waiting for their due time, the earliest first. */
   readonly delayed = new SortedList<JobRow>((job) => [job.dueAt, job.id])
   /** Waiting and never started, the first to expire first. */
@@ -95,9 +97,9 @@ export class JobTable {
 
   /** Jobs of a queue, or of one kind in it, that wait. */
   waiting(queue: string, kind?: string): number {
-    const { ready, delayed, retrying } =
+    const { ready, delayed, retrying, blocked } =
       kind === undefined ? this.counts(queue) : (this.countsByKind.get(`${queue} ${kind}`) ?? noCounts())
-    return ready + delayed + retrying
+    return ready + delayed + retrying + blocked
   }
 
   /** A new job; it is ready when it is due, else delayed. */
@@ -132,6 +134,15 @@ export class JobTable {
     job.front = true
     job.fairPlace = null
     this.enterWaiting(job, 'ready', 'ready')
+  }
+
+  /** No permit of its key is free: it is taken from what claims read, and comes back to the front. */
+  toBlocked(job: JobRow): void {
+    assert(job.place === 'ready', `job ${job.id} was blocked while ${job.place}`)
+    this.leave(job)
+    job.front = false
+    job.fairPlace = null
+    this.enterWaiting(job, 'blocked', 'blocked')
   }
 
   toLeased(job: JobRow, worker: string, now: number): void {
@@ -185,7 +196,7 @@ export class JobTable {
   }
 
   /** Of its last attempt its history tells. */
-  private enterWaiting(job: JobRow, place: 'ready' | 'delayed', state: JobState): void {
+  private enterWaiting(job: JobRow, place: 'ready' | 'delayed' | 'blocked', state: JobState): void {
     job.endedAt = null
     job.reason = null
     job.worker = null
@@ -200,6 +211,7 @@ export class JobTable {
     job.position = ++this.positions
     if (place === 'ready') this.lanes.add(job)
     if (place === 'delayed') this.delayed.add(job)
+    this.permits.add(job)
     if (mayExpire(job)) this.expiring.add(job)
     this.inState(state).add(job)
     this.count(job, 1)
@@ -208,6 +220,7 @@ export class JobTable {
   private leave(job: JobRow): void {
     if (job.place === 'ready') this.lanes.delete(job)
     if (job.place === 'delayed') this.delayed.delete(job)
+    this.permits.delete(job)
     this.expiring.delete(job)
     const found = this.inState(job.state).delete(job)
     assert(found, `job ${job.id} is not among the ${job.state} ones`)
@@ -226,7 +239,11 @@ export function neverStarted(job: JobRow): boolean {
 }
 
 function mayExpire(job: JobRow): boolean {
-  return (job.place === 'ready' || job.place === 'delayed') && job.expiresAt !== null && neverStarted(job)
+  return (
+    (job.place === 'ready' || job.place === 'delayed' || job.place === 'blocked') &&
+    job.expiresAt !== null &&
+    neverStarted(job)
+  )
 }
 
 function naturalKey(job: JobRow): SortKey {
@@ -234,6 +251,7 @@ function naturalKey(job: JobRow): SortKey {
     case 'ready':
       return [laneRank(job), lanePosition(job)]
     case 'delayed':
+    case 'blocked':
       return [job.dueAt, job.id]
     case 'leased':
       return [0, job.position]
@@ -256,5 +274,5 @@ export function lanePosition({ front, position, fairPlace }: JobRow): number {
 }
 
 function noCounts(): Record<JobState, number> {
-  return { ready: 0, delayed: 0, retrying: 0, running: 0, completed: 0, cancelled: 0, dead: 0 }
+  return { ready: 0, delayed: 0, retrying: 0, blocked: 0, running: 0, completed: 0, cancelled: 0, dead: 0 }
 }

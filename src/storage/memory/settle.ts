@@ -3,18 +3,28 @@ import type { SettleAnswer, Settlement } from '../storage.js'
 import { copyOfHistory } from './copy.js'
 import type { JobRow } from './jobs.js'
 import type { LeaseRow, Slot } from './leases.js'
-import { endCancelled, keepCancelled, type MemoryState, toFronts } from './state.js'
+import { keepsPermit } from '../../core/keys.js'
+import { endCancelled, keepCancelled, type MemoryState, release, toFronts } from './state.js'
 
 export function settle(state: MemoryState, settlements: readonly Settlement[]): SettleAnswer[] {
   const now = state.now()
-  const back: JobRow[] = []
-  const answers = settlements.map((settlement) => settleOne(state, settlement, back, now))
-  toFronts(state, back)
+  const moved: Moved = { back: [], freed: [] }
+  const answers = settlements.map((settlement) => settleOne(state, settlement, moved, now))
+  toFronts(state, moved.back)
+  release(state, moved.freed)
   return answers
 }
 
+/** What one call has to see to when all of it is moved. */
+interface Moved {
+  /** Goes to the front, in the order that the whole call decides. */
+  back: JobRow[]
+  /** Holds no permit of its key any more. */
+  freed: JobRow[]
+}
+
 /** The fence decides, then the open mark; nothing else is looked at, and only an open job is moved. */
-function settleOne(state: MemoryState, settlement: Settlement, back: JobRow[], now: number): SettleAnswer {
+function settleOne(state: MemoryState, settlement: Settlement, moved: Moved, now: number): SettleAnswer {
   const { fence, ordinal } = settlement
   const lease = state.leases.get(fence)
   if (lease === undefined) return state.leases.diedOpen(fence, ordinal) ? 'lost' : 'already'
@@ -24,7 +34,7 @@ function settleOne(state: MemoryState, settlement: Settlement, back: JobRow[], n
     slot.started = true
     return 'ok'
   }
-  return settleOpen(state, lease, slot, settlement, back, now)
+  return settleOpen(state, lease, slot, settlement, moved, now)
 }
 
 function settleOpen(
@@ -32,7 +42,7 @@ function settleOpen(
   lease: LeaseRow,
   slot: Slot,
   settlement: Exclude<Settlement, { to: 'started' }>,
-  back: JobRow[],
+  moved: Moved,
   now: number,
 ): SettleAnswer {
   const { job } = slot
@@ -46,9 +56,11 @@ function settleOpen(
   // Somebody wants it cancelled, and this would let it run again.
   if (job.cancelling && (settlement.to === 'ready' || settlement.to === 'delayed')) {
     endCancelled(state, job, now)
+    moved.freed.push(job)
     return 'cancelled'
   }
-  move(state, job, settlement, back, now)
+  move(state, job, settlement, moved.back, now)
+  if (!keepsPermit(job.spec, settlement.to)) moved.freed.push(job)
   // Its permit is free: somebody idle may take the next one.
   if (state.queues.get(job.queue).limits.concurrency !== null) state.hints.tell(job.queue)
   return 'ok'

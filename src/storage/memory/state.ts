@@ -4,6 +4,7 @@
  */
 import type { Env } from '../../core/env.js'
 import { attemptNumber, emptyHistory, type HistoryEntry, type JobHistory } from '../../core/job.js'
+import { keepsPermit } from '../../core/keys.js'
 import { appended } from '../../core/settlement.js'
 import { Hints } from './hints.js'
 import { type JobRow, JobTable } from './jobs.js'
@@ -38,12 +39,24 @@ export class MemoryState {
  */
 export function giveBack(state: MemoryState, leases: readonly LeaseRow[], now: number): void {
   const back: JobRow[] = []
+  const freed: JobRow[] = []
   for (const { job, started } of leases.flatMap((lease) => state.leases.revoke(lease, now))) {
-    if (job.cancelling) endCancelled(state, job, now)
-    else if (started && job.spec.delivery === 'at-most-once') endLost(state, job, now)
+    const to = job.cancelling ? 'cancelled' : started && job.spec.delivery === 'at-most-once' ? 'dead' : 'ready'
+    if (to === 'cancelled') endCancelled(state, job, now)
+    else if (to === 'dead') endLost(state, job, now)
     else back.push(job)
+    if (!keepsPermit(job.spec, to)) freed.push(job)
   }
   toFronts(state, back)
+  release(state, freed)
+}
+
+/** The permits that these held are free; who was blocked by them may go. */
+export function release(state: MemoryState, jobs: readonly JobRow[]): void {
+  toFronts(
+    state,
+    state.jobs.permits.release(jobs, (queue) => state.queues.get(queue).limits.perKey),
+  )
 }
 
 /** What comes back in one call comes in the order in which it was due. */

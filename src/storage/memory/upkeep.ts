@@ -4,7 +4,7 @@ import { nextDueMs } from './claim.js'
 import { mayRun } from './enqueue.js'
 import type { JobRow } from './jobs.js'
 import type { KeyRow } from './keys.js'
-import { type MemoryState, withEntry } from './state.js'
+import { type MemoryState, release, withEntry } from './state.js'
 
 export function upkeepOf(state: MemoryState): Upkeep {
   return {
@@ -41,6 +41,7 @@ function expire(state: MemoryState, limit: number): MovedJob[] {
     job.history = withEntry(job, { outcome: 'expired', note: 'not started in time' }, now)
     state.jobs.toDead(job, 'expired', now)
   }
+  release(state, late)
   return late.map(movedJob)
 }
 
@@ -64,6 +65,7 @@ function prune(
     over.push(...firstOf(beyondCount(state, ended, max), limit - over.length, (job) => !known.has(job)))
   }
   for (const job of over) state.jobs.remove(job)
+  release(state, over)
   const keys = freeKeys(state, now, limit - over.length)
   for (const key of keys) state.keys.delete(key)
   const deleted = over.length + keys.length

@@ -15,21 +15,29 @@ import type {
 } from '../storage.js'
 import { instant, microseconds, plainArray } from './codec.js'
 import type { Database, Statement } from './database.js'
+import { lettersReleased } from './functions/keys.js'
 import type { PostgresInspect } from './inspect.js'
 import type { Queues } from './queues.js'
 import type { Settle } from './settle.js'
 
 /** How often a job may move between two looks before it is called unknown. */
 const TRIES_MAX = 5
+/** Keys that a changed limit sets free at once; upkeep finds the others. */
+const FREED_KEYS_MAX = 1_000
 
 export class PostgresControl implements Control {
+  /** $1 the queue, $2 how many keys. */
+  private readonly freeKeys: Statement
+
   constructor(
     private readonly database: Database,
     private readonly queues: Queues,
     private readonly settle: Settle,
     private readonly inspect: PostgresInspect,
     private readonly schema: string,
-  ) {}
+  ) {
+    this.freeKeys = { name: 'lh_free_keys', text: `select ${schema}.free_keys($1, $2)` }
+  }
 
   /** A job may move between two looks, so those found nowhere are looked for again, by a call with locks of its own. */
   async cancel(ids: readonly string[], only?: InStates<OpenState>): Promise<(CancelAnswer | MovedOn)[]> {
@@ -59,7 +67,7 @@ export class PostgresControl implements Control {
     return this.answered<RetryAnswer | MovedOn>(ids, statement, [statesOf(only)], 'ok', ({ state }) => {
       if (state === 'delayed' || state === 'retrying')
         return only === undefined || only.states.includes(state) ? undefined : 'moved on'
-      return state === 'running' || state === 'ready' ? state : 'ended'
+      return state === 'running' || state === 'ready' || state === 'blocked' ? state : 'ended'
     })
   }
 
@@ -111,7 +119,7 @@ export class PostgresControl implements Control {
 
   async limit(queue: string, limits: Partial<QueueLimits>): Promise<void> {
     const id = await this.queues.id(queue)
-    const { concurrency, rate, depth } = limits
+    const { concurrency, rate, depth, perKey } = limits
     await this.database.ask(limitStatement(this.schema), [
       id,
       concurrency !== undefined,
@@ -123,7 +131,10 @@ export class PostgresControl implements Control {
       depth !== undefined,
       depth?.limit ?? null,
       depth ? JSON.stringify(depth.kinds) : null,
+      perKey !== undefined,
+      perKey ? JSON.stringify(perKey) : null,
     ])
+    if (perKey !== undefined) await this.database.ask(this.freeKeys, [id, FREED_KEYS_MAX])
     // What was held back may go on.
     await this.tell(id)
   }
@@ -185,8 +196,8 @@ export class PostgresControl implements Control {
 function limitStatement(schema: string): Statement {
   return {
     name: 'lh_limit',
-    text: `with limited as (insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds)
-      values ($1::int, $3::int, $5::int, $6::bigint, $7::int, $9::int, $10::json)
+    text: `with limited as (insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds, key_limits)
+      values ($1::int, $3::int, $5::int, $6::bigint, $7::int, $9::int, $10::json, $12::json)
       on conflict (queue) do update set
         concurrency = case when $2::boolean then excluded.concurrency else x.concurrency end,
         rate_count = case when $4::boolean then excluded.rate_count else x.rate_count end,
@@ -195,7 +206,8 @@ function limitStatement(schema: string): Statement {
         rate_taken = case when $4::boolean and (x.rate_count, x.rate_us, x.rate_burst) is distinct from
           (excluded.rate_count, excluded.rate_us, excluded.rate_burst) then excluded.rate_taken else x.rate_taken end,
         depth = case when $8::boolean then excluded.depth else x.depth end,
-        depth_kinds = case when $8::boolean then excluded.depth_kinds else x.depth_kinds end
+        depth_kinds = case when $8::boolean then excluded.depth_kinds else x.depth_kinds end,
+        key_limits = case when $11::boolean then excluded.key_limits else x.key_limits end
       returning queue, depth is not null as bounded)
     update ${schema}.queue q set bounded = l.bounded from limited l where q.id = l.queue and q.bounded <> l.bounded`,
   }
@@ -223,8 +235,8 @@ function discarding(schema: string, name: string, condition: string): Statement 
   return {
     name,
     text: `with x as (delete from ${schema}.dead d where d.ctid = any(array(
-        select h.ctid from ${schema}.dead h where h.id = any($1::uuid[]) ${condition} order by h.id for update)) returning d.id, d.kind, d.spec),
+        select h.ctid from ${schema}.dead h where h.id = any($1::uuid[]) ${condition} order by h.id for update)) returning d.id, d.queue, d.kind, d.spec),
       k as (delete from ${schema}.idempotency i using x where i.kind = x.kind and i.key = x.spec ->> 'idempotencyKey' and i.id = x.id)
-      select x.id from x`,
+      select x.id, ${lettersReleased(schema, 'x')} as released from x`,
   }
 }

@@ -1,11 +1,12 @@
 /** Puts jobs into their places: plain ones in one cheap statement, the others in one that knows everything. Called by the client through the port. */
 import { QueueError } from '../../core/errors.js'
+import { keyOf } from '../../core/keys.js'
 import { retryAfterMs } from '../../core/limits.js'
 import type { EnqueueOptions, EnqueueOutcome, Full, NewJob } from '../storage.js'
 import { laneOf, microseconds, plainArray, queueOfLane, specText, textArray } from './codec.js'
 import type { Database, Row, Statement } from './database.js'
 import { failureKind, isTemporary, queueError, sqlState } from './failures.js'
-import type { Queues } from './queues.js'
+import type { Marks, Queues } from './queues.js'
 import { type TransactionClient, transactionClient } from './transaction.js'
 
 /** Ready at once and nothing to look up: the cheap statement will do. */
@@ -15,14 +16,15 @@ function isPlain({ chosen, idempotency, spec, due }: NewJob): boolean {
     idempotency === undefined &&
     spec.expiresInMs === undefined &&
     spec.tenant === undefined &&
+    keyOf(spec) === undefined &&
     'delayMs' in due &&
     due.delayMs <= 0
   )
 }
 
-/** Its level needs a fair list. */
-function isFair({ spec }: NewJob): boolean {
-  return spec.tenant !== undefined
+/** Its level needs a fair list, its queue a look for keys. */
+function marksOf({ spec }: NewJob): Marks {
+  return { fair: spec.tenant !== undefined, keyed: keyOf(spec) !== undefined }
 }
 
 interface Placed {
@@ -82,7 +84,7 @@ export class Enqueue {
     const shared = new Set<number>()
     for (let index = 0; index < jobs.length; index++) {
       const job = jobs[index]!
-      const id = this.queues.known(job.queue, job.priority, isFair(job)) ?? (await this.ensured(job))
+      const id = this.queues.known(job.queue, job.priority, marksOf(job)) ?? (await this.ensured(job))
       const placed = { job, index, lane: laneOf(id, job.priority) }
       if (isPlain(job)) plain.push(placed)
       else {
@@ -100,7 +102,7 @@ export class Enqueue {
 
   private async ensured(job: NewJob): Promise<number> {
     try {
-      return await this.queues.ensure(job.queue, job.priority, isFair(job))
+      return await this.queues.ensure(job.queue, job.priority, marksOf(job))
     } catch (error) {
       // Whatever became of the queue's row: the job itself was not sent.
       throw queueError(error, 'enqueue', job.id)

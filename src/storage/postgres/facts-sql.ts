@@ -4,6 +4,7 @@
  */
 import { HOLDERS_SEEN_MAX, LIST_ENTRIES_MAX, WORKERS_SEEN_MAX } from '../../core/job-facts.js'
 import type { Statement } from './database.js'
+import { IS_BLOCKED, keyText } from './functions/keys.js'
 import { DEAD, DELAYED, ENDED, leased, READY } from './job-sql.js'
 
 /** $1 the job. Instants in milliseconds. */
@@ -32,6 +33,7 @@ export function factsStatement(schema: string): Statement {
       (select json_build_object('id', a.ids[1], 'worker', a.worker) from ${schema}.lease a
         where a.alone and exists (select from unnest(a.jobs) b where b.lane / 64 = j.queue) limit 1) as suspect_running,
       ${limitsText(schema)} as limits,
+      ${keySeenText(schema)} as key,
       ${listsText(schema)} as lists
     from j, q, n`,
   }
@@ -55,6 +57,19 @@ function limitsText(schema: string): string {
           'tokens', ${schema}.tokens(x, n.now),
           'nextAt', (n.now + ${schema}.until_token(q.id, n.now)) / 1000.0::float8) end)
       from ${schema}.queue_limit x where x.queue = q.id)`
+}
+
+/** Who goes first of an order key is looked for as a claim does. */
+function keySeenText(schema: string): string {
+  const first = (from: string, due: string, condition: string) =>
+    `(select w.id, ${due} as due from ${schema}.${from} w where w.lane / 64 = q.id and ${condition} order by ${due}, w.id limit 1)`
+  const ofReady = `w.spec ->> 'orderKey' is not null and w.spec ->> 'orderKey' = substr(k.name, 2)`
+  const ofBlocked = `w.${IS_BLOCKED} and ${keyText('w.spec')} = k.name`
+  return `(select json_build_object('key', substr(k.name, 2), 'ordered', k.name like 'o%', 'limit', ${schema}.permits_of(q.id, k.name),
+        'held', coalesce(cardinality(p.holders), 0), 'holders', coalesce(p.holders[1:${HOLDERS_SEEN_MAX}], '{}'), 'holds', coalesce(j.id = any(p.holders), false),
+        'ahead', case when k.name like 'o%' then (select nullif(f.id, j.id) from (
+          ${first('ready', 'coalesce(w.due, w.pos)', ofReady)} union all ${first('delayed', 'w.due', ofBlocked)}) f order by f.due, f.id limit 1) end)
+      from (select ${keyText('j.spec')} as name) k left join ${schema}.permit p on p.queue = q.id and p.key = k.name where k.name is not null)`
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What decides whether a job runs now, from one look. Called by inspect.ts. */
 import type { DeadReason, JobHistory, JobSpec, JobState } from '../../core/job.js'
-import type { JobFacts, LeaseSeen, ListSeen, QueueSeen, WorkerSeen } from '../../core/job-facts.js'
+import type { JobFacts, KeySeen, LeaseSeen, ListSeen, QueueSeen, WorkerSeen } from '../../core/job-facts.js'
 import { decodeSpec } from './codec.js'
 import type { Row } from './database.js'
 import { readHistory } from './odd-text.js'
@@ -22,6 +22,7 @@ export function decodeFacts(row: Row): JobFacts {
       kinds === null ? worker : { ...worker, kinds },
     ),
     workersElsewhere: row.elsewhere as number,
+    ...(row.key === null ? {} : { key: row.key as KeySeen }),
     lease: row.state === 'running' ? decodeLease(row) : null,
     suspectRunning: row.suspect_running as JobFacts['suspectRunning'],
     lists: ((row.lists as WireList[] | null) ?? []).map(decodeList),

@@ -21,6 +21,7 @@ const BESIDE = [
   'queue',
   'queue_limit',
   'fair_lane',
+  'permit',
   'worker',
   'claim_request',
   'revoked',
@@ -42,7 +43,7 @@ const GRANTS: Readonly<Record<SchemaRole, Grants>> = {
   producer: ({ quoted }) => [
     `select on ${named(quoted, [...STATE, 'idle'])}`,
     // Queues and levels are made where they are missing; whether one is paused is none of its business.
-    `select (id, name, levels, draining, bounded, fair), insert, update (levels) on ${named(quoted, ['queue'])}`,
+    `select (id, name, levels, draining, bounded, fair, keyed), insert, update (levels) on ${named(quoted, ['queue'])}`,
     `insert on ${named(quoted, ['ready', 'delayed', 'expiry'])}`,
     `select, insert, delete on ${named(quoted, ['idempotency'])}`,
     // Whether an id is known, and whether the job of a key has ended.
@@ -62,6 +63,7 @@ const ENQUEUE_FUNCTIONS = [
   'ensure_queue',
   'ensure_fair',
   'fair_positions',
+  'ensure_keyed',
   'hint',
   'enqueue_ready',
   'enqueue_mixed',

@@ -1,6 +1,7 @@
 /** The statements of inspect.ts, but for those of lists (list-sql.ts) and filters (match-sql.ts). */
 import type { JobState } from '../../core/job.js'
 import type { Row, Statement } from './database.js'
+import { IS_BLOCKED } from './functions/keys.js'
 import { COUNT_EXACT_MAX, DEAD, DELAYED, ENDED, leased, RARE_COUNT_EXACT_MAX, READY } from './job-sql.js'
 import { type ListStatement, listStatements } from './list-sql.js'
 
@@ -28,7 +29,7 @@ export function inspectStatements(schema: string): InspectStatements {
     list: listStatements(schema),
     queues: {
       name: 'lh_list_queues',
-      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds
+      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds, x.key_limits
         from ${schema}.queue q left join ${schema}.queue_limit x on x.queue = q.id order by q.name`,
     },
     capacity: { name: 'lh_capacity', text: `select * from ${schema}.capacity_of($1)` },
@@ -53,14 +54,15 @@ function countsText(schema: string): string {
   // Those that never ran have no index of their own: they are what is left of all, or read past few others; else null.
   return `with c as materialized (select ${bounded(`from ${schema}.ready where ${lanes} order by lane desc, pos desc`)} as ready,
     ${few(`from ${schema}.delayed where ${lanes}`)} as waiting,
-    ${few(`from ${schema}.delayed where ${lanes} and history is not null`)} as retrying,
+    ${few(`from ${schema}.delayed where ${lanes} and history is not null and lane & 16 = 0`)} as retrying,
+    ${few(`from ${schema}.delayed where lane / 64 = $1::int and ${IS_BLOCKED}`)} as blocked,
     ${bounded(`from ${schema}.lease l, unnest(l.jobs) with ordinality j where j.lane / 64 = $1 and get_bit(l.open, j.ordinality::int - 1) = 1 order by l.fence desc`)} as running,
     ${few(`from ${schema}.ended where queue = $1 and state = 1 order by ended desc`)} as completed,
     ${few(`from ${schema}.ended where queue = $1 and state = 2 order by ended desc`)} as cancelled,
     ${few(`from ${schema}.dead where queue = $1 order by ended desc`)} as dead)
-  select c.ready, c.retrying, c.running, c.completed, c.cancelled, c.dead,
-    case when c.waiting <= ${RARE_COUNT_EXACT_MAX} then c.waiting - c.retrying
-      when c.retrying <= ${RARE_COUNT_EXACT_MAX} then ${few(`from ${schema}.delayed where ${lanes} and history is null`)} end as delayed
+  select c.ready, c.retrying, c.blocked, c.running, c.completed, c.cancelled, c.dead,
+    case when c.waiting <= ${RARE_COUNT_EXACT_MAX} then c.waiting - c.retrying - c.blocked
+      when c.retrying + c.blocked <= ${RARE_COUNT_EXACT_MAX} then ${few(`from ${schema}.delayed where ${lanes} and history is null and lane & 16 = 0`)} end as delayed
   from c`
 }
 
@@ -72,8 +74,9 @@ export function estimateOf(schema: string, states: readonly JobState[], queueId:
   const lanes = `lane between ${queueId * 64} and ${queueId * 64 + 63}`
   const rows: Record<JobState, string> = {
     ready: `${schema}.ready where ${lanes}`,
-    delayed: `${schema}.delayed where ${lanes} and history is null`,
-    retrying: `${schema}.delayed where ${lanes} and history is not null`,
+    delayed: `${schema}.delayed where ${lanes} and history is null and lane & 16 = 0`,
+    retrying: `${schema}.delayed where ${lanes} and history is not null and lane & 16 = 0`,
+    blocked: `${schema}.delayed where lane / 64 = ${queueId} and ${IS_BLOCKED}`,
     running: `${schema}.lease l, unnest(l.jobs) j`,
     completed: `${schema}.ended where queue = ${queueId} and state = 1`,
     cancelled: `${schema}.ended where queue = ${queueId} and state = 2`,

@@ -12,6 +12,7 @@ import {
   type Json,
 } from '../../core/job.js'
 import type { JobFacts } from '../../core/job-facts.js'
+import type { KeyLimit } from '../../core/keys.js'
 import type {
   CapacityFacts,
   Count,
@@ -219,6 +220,7 @@ const EXACT_MAX: Record<JobState, number> = {
   ready: COUNT_EXACT_MAX,
   delayed: RARE_COUNT_EXACT_MAX,
   retrying: RARE_COUNT_EXACT_MAX,
+  blocked: RARE_COUNT_EXACT_MAX,
   running: COUNT_EXACT_MAX,
   completed: RARE_COUNT_EXACT_MAX,
   cancelled: RARE_COUNT_EXACT_MAX,
@@ -228,11 +230,20 @@ const EXACT_MAX: Record<JobState, number> = {
 type WireMatch = [id: string, kind: string, queue: number, reason: DeadReason | null, cursor: string[]]
 
 function limitsOf(row: Row): QueueLimits {
-  const { concurrency, rate_count: limit, rate_us: us, rate_burst: burst, depth, depth_kinds: kinds } = row
+  const {
+    concurrency,
+    rate_count: limit,
+    rate_us: us,
+    rate_burst: burst,
+    depth,
+    depth_kinds: kinds,
+    key_limits: perKey,
+  } = row
   return {
     concurrency: concurrency as number | null,
     rate: limit === null ? null : { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number },
     depth: depth === null ? null : { limit: depth as number, kinds: kinds as Record<string, number> },
+    perKey: perKey as KeyLimit | null,
   }
 }
 

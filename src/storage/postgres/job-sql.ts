@@ -9,7 +9,7 @@ export const RARE_COUNT_EXACT_MAX = 1_000
 export const READY = `r.id, r.kind, r.lane / 64 as queue, r.lane % 16 as level, 'ready' as state, r.payload, r.spec, r.history,
   coalesce(r.enqueued, r.pos) / 1000.0::float8 as enqueued, coalesce(r.due, r.pos) / 1000.0::float8 as due, null::float8 as started, null::float8 as ended, null::int as ran,
   null::uuid as worker, null::text as result_text, null::text as reason, false as cancelling`
-export const DELAYED = `d.id, d.kind, d.lane / 64 as queue, d.lane % 16 as level, case when d.history is null then 'delayed' else 'retrying' end as state, d.payload, d.spec, d.history,
+export const DELAYED = `d.id, d.kind, d.lane / 64 as queue, d.lane % 16 as level, case when d.lane & 16 = 16 then 'blocked' when d.history is null then 'delayed' else 'retrying' end as state, d.payload, d.spec, d.history,
   d.enqueued / 1000.0::float8 as enqueued, d.due / 1000.0::float8 as due, null::float8 as started, null::float8 as ended, null::int as ran,
   null::uuid as worker, null::text as result_text, null::text as reason, false as cancelling`
 export const ENDED = `e.id, e.kind, e.queue, e.level::int, case e.state when 1 then 'completed' else 'cancelled' end as state, e.payload, e.spec, e.history,

@@ -22,6 +22,7 @@ export function listStatements(schema: string): Record<JobState | 'dead of one f
     ready: ready(schema, queues),
     delayed: waiting(schema, queues, 'lh_list_delayed', 'd.history is null'),
     retrying: waiting(schema, queues, 'lh_list_retrying', 'd.history is not null'),
+    blocked: waiting(schema, queues, 'lh_list_blocked', 'true', '(values (16), (48))'),
     running: running(schema),
     completed: ended(schema, queues, 'lh_list_completed', 1),
     cancelled: ended(schema, queues, 'lh_list_cancelled', 2),
@@ -46,10 +47,16 @@ function ready(schema: string, queues: string): ListStatement {
   }
 }
 
-function waiting(schema: string, queues: string, name: string, condition: string): ListStatement {
+function waiting(
+  schema: string,
+  queues: string,
+  name: string,
+  condition: string,
+  ranges = '(values (0), (32))',
+): ListStatement {
   return {
     name,
-    text: `select d.*, array[d.at, d.id::text] as cursor from ${queues}, (values (0), (32)) r(n), generate_series(0, 15) v(n), lateral (
+    text: `select d.*, array[d.at, d.id::text] as cursor from ${queues}, ${ranges} r(n), generate_series(0, 15) v(n), lateral (
         select ${DELAYED}, d.due::text as at, d.due as instant from ${schema}.delayed d
         where d.lane = q.id * 64 + r.n + v.n and ${condition} and ($2::text is null or d.kind = $2)
           and (d.due, d.id) > (coalesce($4::bigint, -1), coalesce($5::uuid, '${FIRST_ID}'))

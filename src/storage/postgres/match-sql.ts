@@ -21,12 +21,15 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 export type MatchStatements = ReturnType<typeof matchStatements>
 
 export function matchStatements(schema: string) {
-  const { delayed, retrying } = { delayed: delayedRows(schema, ''), retrying: delayedRows(schema, RETRYING) }
+  const delayed = delayedRows(schema, '')
+  const retrying = delayedRows(schema, RETRYING)
+  const blocked = delayedRows(schema, BLOCKED)
   const running = runningRows(schema)
   return {
     ready: step(schema, 'lh_match_ready', readyRows(schema), WAITING),
-    delayed: step(schema, 'lh_match_delayed', delayed, `${WAITING} and s.is_new`),
+    delayed: step(schema, 'lh_match_delayed', delayed, `${WAITING} and s.is_new and s.lane & 16 = 0`),
     retrying: step(schema, 'lh_match_retrying', retrying, WAITING),
+    blocked: step(schema, 'lh_match_blocked', blocked, WAITING),
     running: step(
       schema,
       'lh_match_running',
@@ -44,7 +47,8 @@ export function matchStatements(schema: string) {
 /** $1 kind or null, $2 limit, $3 and $4 instants or null, $5 to $7 the cursor, $8 and $9 which lanes or queue. */
 const WAITING = `($1::text is null or s.kind = $1) and ($3::bigint is null or s.enqueued >= $3) and ($4::bigint is null or s.enqueued < $4)`
 const DEAD = `($1::text is null or s.kind = $1) and ($9::text is null or s.reason = $9)`
-const RETRYING = 'and d.history is not null'
+const RETRYING = 'and d.history is not null and d.lane & 16 = 0'
+const BLOCKED = 'and d.lane & 16 = 16'
 
 /**
  * `rows`: what is looked at, in order, with `c`, the cursor of each. `rest`: from where the next step looks when this

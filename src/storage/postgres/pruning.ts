@@ -1,6 +1,7 @@
 /**
  * Deletes what has outlived its retention, in small steps, and makes the days ahead. Called by upkeep.ts.
  */
+import { lettersReleased } from './functions/keys.js'
 import { DEAD_FENCE_MS, type Retention } from '../storage.js'
 import type { Database, Statement } from './database.js'
 import { DayPruning, ensureDays } from './day-pruning.js'
@@ -96,7 +97,7 @@ function isOutage({ cause }: Error): boolean {
 /** $1 the age of dead letters in microseconds, $2 the limit. A letter takes a key along whose retention is over. */
 function rowsText(schema: string): string {
   return `with d as (delete from ${schema}.dead where ctid = any(array(select ctid from ${schema}.dead
-      where ended < ${schema}.instant(${schema}.clock() - $1::bigint) order by ended limit $2 for update skip locked)) returning id, kind, spec),
+      where ended < ${schema}.instant(${schema}.clock() - $1::bigint) order by ended limit $2 for update skip locked)) returning id, queue, kind, spec),
     i as (delete from ${schema}.idempotency where ctid = any(array(select i.ctid from d join ${schema}.idempotency i
       on i.kind = d.kind and i.key = d.spec ->> 'idempotencyKey' and i.id = d.id and i.expires <= ${schema}.clock() for update of i skip locked)) returning 1),
     r as (delete from ${schema}.revoked where ctid = any(array(select ctid from ${schema}.revoked
@@ -106,5 +107,6 @@ function rowsText(schema: string): string {
     k as (delete from ${schema}.idle where ctid = any(array(select ctid from ${schema}.idle
       where until < ${schema}.clock() - 60000000 limit $2 for update skip locked)) returning 1)
     select (select count(*) from d)::int as dead, (select count(*) from i)::int as keys, (select count(*) from r)::int as fences,
-      (select count(*) from w)::int + (select count(*) from k)::int as workers`
+      (select count(*) from w)::int + (select count(*) from k)::int as workers, ${lettersReleased(schema, 'd')} as released,
+      ${schema}.prune_permits($2::int) as permits`
 }

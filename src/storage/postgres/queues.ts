@@ -2,6 +2,16 @@
 import type { Database, Statement } from './database.js'
 import { queueError } from './failures.js'
 
+/** What a queue has to be marked with before a job comes in. */
+export interface Marks {
+  /** Its level has a fair list. */
+  fair: boolean
+  /** It has jobs with keys. */
+  keyed: boolean
+}
+
+const NO_MARKS: Marks = { fair: false, keyed: false }
+
 export class Queues {
   private readonly ids = new Map<string, number>()
   private readonly names = new Map<number, string>()
@@ -9,11 +19,14 @@ export class Queues {
   private readonly levels = new Map<string, number>()
   /** Levels of each queue that are known to have a fair list. */
   private readonly fair = new Map<string, number>()
+  /** Queues that are known to be marked as ones with keys. */
+  private readonly keyed = new Set<string>()
   /** Numbers whose names were learnt since the last loss of connections. */
   private readonly fresh = new Set<number>()
   private generation = 0
   private readonly ensureStatement: Statement
   private readonly fairStatement: Statement
+  private readonly keyedStatement: Statement
   private readonly namesStatement: Statement
   private readonly findStatement: Statement
 
@@ -23,28 +36,35 @@ export class Queues {
   ) {
     this.ensureStatement = { name: 'lh_ensure_queue', text: `select ${schema}.ensure_queue($1, $2) as id` }
     this.fairStatement = { name: 'lh_ensure_fair', text: `select ${schema}.ensure_fair($1, $2)` }
+    this.keyedStatement = { name: 'lh_ensure_keyed', text: `select ${schema}.ensure_keyed($1)` }
     this.namesStatement = { name: 'lh_queues', text: `select id, name from ${schema}.queue where id = any($1::int[])` }
     this.findStatement = { name: 'lh_find_queue', text: `select id from ${schema}.queue where name = $1` }
   }
 
   /** The number of a queue whose level is marked as used, and as fair where it must be, when that is known without asking the store. */
-  known(name: string, level: number, fair = false): number | undefined {
+  known(name: string, level: number, { fair, keyed }: Marks = NO_MARKS): number | undefined {
     this.forgetOld()
+    if (keyed && !this.keyed.has(name)) return undefined
     const marked = fair ? this.fair : this.levels
     return ((marked.get(name) ?? 0) >> level) & 1 ? this.ids.get(name) : undefined
   }
 
   /** As `known`, and makes what is missing; always in a transaction of its own, as a caller's may stay open for long. */
-  async ensure(name: string, level: number, fair = false): Promise<number> {
-    const known = this.known(name, level, fair)
+  async ensure(name: string, level: number, marks: Marks = NO_MARKS): Promise<number> {
+    const known = this.known(name, level, marks)
     if (known !== undefined) return known
     const [row] = await this.database.run(this.ensureStatement, [name, level])
     const id = row!.id as number
     this.remember(id, name)
     this.levels.set(name, (this.levels.get(name) ?? 0) | (1 << level))
-    if (!fair) return id
-    await this.database.run(this.fairStatement, [id, level])
-    this.fair.set(name, (this.fair.get(name) ?? 0) | (1 << level))
+    if (marks.fair) {
+      await this.database.run(this.fairStatement, [id, level])
+      this.fair.set(name, (this.fair.get(name) ?? 0) | (1 << level))
+    }
+    if (marks.keyed) {
+      await this.database.run(this.keyedStatement, [id])
+      this.keyed.add(name)
+    }
     return id
   }
 
@@ -99,6 +119,7 @@ export class Queues {
     this.ids.clear()
     this.levels.clear()
     this.fair.clear()
+    this.keyed.clear()
     this.fresh.clear()
   }
 }

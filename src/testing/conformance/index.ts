@@ -23,6 +23,7 @@ import { RETENTION } from './cases/retention.js'
 import { SETTLEMENTS } from './cases/settle.js'
 import { SUSPECT_CASES } from './cases/suspect.js'
 import { TAKE_OVERS } from './cases/take-over.js'
+import { JOB_KEY_CASES } from './cases/job-keys.js'
 import { TENANT_CASES } from './cases/tenants.js'
 import { UPKEEP } from './cases/upkeep.js'
 import { WALKS } from './cases/walk.js'
@@ -39,6 +40,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...PAYLOADS,
   ...CLAIMS,
   ...ORDER,
+  ...JOB_KEY_CASES,
   ...TENANT_CASES,
   ...LIMIT_CASES,
   ...DEPTH_CASES,

@@ -1,4 +1,5 @@
 /** Functions: taking jobs into leases. Called by claim.ts. */
+import { keyText } from './keys.js'
 
 /** What the statement that takes jobs needs to know of the lists it takes from. */
 interface Lists {
@@ -24,11 +25,35 @@ const IN_TURNS: Lists = {
     '(select json_object_agg(m.lane, m.pos) from (select x.lane, max(x.pos) as pos from x where x.lane & 48 = 48 group by x.lane) m)',
 }
 
-function taken({ keyed, reached }: Lists): string {
-  return `  with k as materialized (
+/** Which rows are taken. */
+interface Source {
+  readonly rows: string
+  /** Whether some of what was looked for is left, beside what is beyond the bytes. */
+  readonly left: string
+}
+
+/** The first ones of each lane, as far as nobody else has them. */
+const HEADS = `
     select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, h.due from :schema.ready h
-        where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s),
+      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, h.due, h.id, h.spec from :schema.ready h
+        where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s`
+
+// Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
+const MORE_HEADS = (found: string) => `${found} < (select sum(q) from unnest(p_quotas) q)
+      and ${found} < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
+        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h)`
+
+const OF_LANES: Source = { rows: HEADS, left: MORE_HEADS('(select n from kc)') }
+
+/** What was locked before, without what found no permit of its key. */
+const ADMITTED: Source = {
+  rows: `
+    select h.ctid as c, h.lane, h.bytes, h.pos, h.due from :schema.ready h where h.ctid = any(v_rows)`,
+  left: `v_found > cardinality(v_rows) or v_found < (select sum(q) from unnest(p_quotas) q) and ${MORE_HEADS('v_found')}`,
+}
+
+function taken({ keyed, reached }: Lists, { rows, left }: Source = OF_LANES): string {
+  return `  with k as materialized (${rows}),
   kc as materialized (select count(*) as n from k),
   f as (select a.c, sum(a.bytes) over w - a.bytes as before from (
       ${keyed('k', 'c, bytes, pos')}) a
@@ -49,10 +74,7 @@ function taken({ keyed, reached }: Lists): string {
     select e.fence, p_worker, p_request, p_alone, p_now, p_lanes[1] / 64, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
   select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
     coalesce(sum(e.size), 0)::int,
-    -- Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
-    (select n from kc) > coalesce(sum(e.size), 0) or (select n from kc) < (select sum(q) from unnest(p_quotas) q)
-      and (select n from kc) < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-        lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h),
+    (select n from kc) > coalesce(sum(e.size), 0) or ${left},
     ${reached}
   from e;`
 }
@@ -143,6 +165,33 @@ ${taken(IN_ORDER)}
   end if;
 end $$;
 
+-- The same for a queue with keys: what finds no permit of its key is blocked, and not taken.
+create or replace function :schema.take_keyed_jobs(p_worker uuid, p_request bigint, p_now bigint, p_lanes int[], p_cursors bigint[], p_quotas int[],
+  p_kinds text[], p_apart text[], p_level_us bigint, p_bytes int, p_alone boolean)
+returns table (leases text, taken int, held boolean, reached json) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_rows tid[];
+  v_ids uuid[];
+  v_keys text[];
+  v_dues bigint[];
+  v_goes uuid[];
+  v_found int;
+begin
+  with k as materialized (${HEADS})
+  select array_agg(a.c order by a.key, a.pos), array_agg(a.id order by a.key, a.pos), array_agg(a.name order by a.key, a.pos),
+      array_agg(coalesce(a.due, a.pos) order by a.key, a.pos), count(*)
+    into v_rows, v_ids, v_keys, v_dues, v_found from (
+      ${IN_TURNS.keyed('k', `c, id, pos, due, ${keyText('spec')} as name`)}) a;
+  if array_position(v_keys, null) is null or cardinality(array_remove(v_keys, null)) > 0 then
+    select :schema.admit(p_lanes[1] / 64, array_agg(u.id order by u.o), array_agg(u.key order by u.o), array_agg(u.due order by u.o)) into v_goes
+      from unnest(v_ids, v_keys, v_dues) with ordinality u(id, key, due, o) where u.key is not null;
+    v_rows := array(select u.c from unnest(v_rows, v_ids, v_keys) u(c, id, key) where u.key is null or u.id = any(v_goes));
+  end if;
+  return query
+${taken(IN_TURNS, ADMITTED)}
+end $$;
+
 -- SHARE: a beat waits for the claim, so that it knows all of its leases, and so does who writes the worker off; other
 -- claims do not wait. Answers the last request that a beat told of; null when the worker is written off.
 create or replace function :schema.hold_worker(p_worker uuid) returns bigint language sql as $$
@@ -166,6 +215,7 @@ declare
   v_marks int;
   v_levels int[];           -- of each queue of p_queues
   v_fair int[];
+  v_keyed boolean[];
   v_orderings text[];
   v_suspects boolean;
   v_some_lanes int[];       -- lanes of all these queues that have anything to take
@@ -197,8 +247,8 @@ begin
   -- Few statements, each of which looks at many things: on a connection that was idle each one costs some 50 µs.
   select (select w.known from :schema.worker w where w.id = p_worker),
       exists (select from :schema.claim_request c where c.worker = p_worker and c.request = p_request),
-      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.fair order by u.o), array_agg(q.ordering order by u.o), count(i.queue), count(x.queue) > 0, coalesce(array_agg(i.queue) filter (where i.limited), '{}')
-    into v_known, v_repeat, paused, v_levels, v_fair, v_orderings, v_marks, v_limited, v_marked
+      coalesce(array_agg(q.id) filter (where q.paused), '{}'), array_agg(q.levels order by u.o), array_agg(q.fair order by u.o), array_agg(q.ordering order by u.o), array_agg(q.keyed order by u.o), count(i.queue), count(x.queue) > 0, coalesce(array_agg(i.queue) filter (where i.limited), '{}')
+    into v_known, v_repeat, paused, v_levels, v_fair, v_orderings, v_keyed, v_marks, v_limited, v_marked
     from unnest(p_queues) with ordinality u(id, o) left join :schema.queue q on q.id = u.id left join :schema.queue_limit x on x.queue = u.id and (x.concurrency is not null or x.rate_count is not null)
       left join :schema.idle i on i.queue = q.id and i.worker = p_worker and i.until > :schema.clock() + p_idle_us / 2;
   status := case when v_known is null then 'gone' else 'ok' end;
@@ -283,8 +333,13 @@ begin
           join unnest(v_lanes, v_cursors) t(lane, cur) on t.lane = k.lane;
         continue when v_lanes is null;
       end if;
-      select * into v_take from :schema.take_jobs(p_worker, p_request, now_us, v_lanes, v_cursors, v_quotas, p_kinds, p_apart,
-        case v_orderings[q] when 'ageing' then p_level_us else 4000000000000000 end, v_bytes, false) t;
+      if v_keyed[q] then
+        select * into v_take from :schema.take_keyed_jobs(p_worker, p_request, now_us, v_lanes, v_cursors, v_quotas, p_kinds, p_apart,
+          case v_orderings[q] when 'ageing' then p_level_us else 4000000000000000 end, v_bytes, false) t;
+      else
+        select * into v_take from :schema.take_jobs(p_worker, p_request, now_us, v_lanes, v_cursors, v_quotas, p_kinds, p_apart,
+          case v_orderings[q] when 'ageing' then p_level_us else 4000000000000000 end, v_bytes, false) t;
+      end if;
       -- Of several lanes each gives no more than its quota: when one of them was emptied since, the others have more.
       v_held := v_held or v_take.held or v_merged and v_take.taken < v_quota;
       if v_take.reached is not null then perform :schema.serve(v_take.reached); end if;
@@ -335,7 +390,7 @@ end $$;
 create or replace function :schema.take_suspect_job(p_worker uuid, p_request bigint, p_now bigint, p_queues int[], p_kinds text[]) returns text language plpgsql as $$
 declare
   v_queue int;
-  v_lane int;
+  v_job record;
   v_take record;
 begin
   for v_queue in select q.id from :schema.queue q where q.id = any(p_queues) and not q.paused
@@ -345,14 +400,19 @@ begin
     perform from :schema.queue q where q.id = v_queue for no key update skip locked;
     continue when not found;
     continue when exists (select from :schema.lease l, unnest(l.jobs) j where l.alone and j.lane / 64 = v_queue);
-    select r.lane into v_lane from :schema.ready r where r.lane between v_queue * 64 + 32 and v_queue * 64 + 47 and r.kind = any(p_kinds)
+    select r.lane, r.id, coalesce(r.due, r.pos) as due, ${keyText('r.spec')} as key into v_job
+      from :schema.ready r where r.lane between v_queue * 64 + 32 and v_queue * 64 + 47 and r.kind = any(p_kinds)
       order by r.lane desc, r.pos limit 1;
-    continue when v_lane is null;
+    continue when not found;
+    if v_job.key is not null then
+      perform from :schema.ready r where r.id = v_job.id for update skip locked;
+      continue when not found or cardinality(:schema.admit(v_queue, array[v_job.id], array[v_job.key], array[v_job.due])) = 0;
+    end if;
     -- As in claim: written off or given up meanwhile, it takes nothing.
     continue when p_request <= coalesce(:schema.hold_worker(p_worker), p_request);
     insert into :schema.claim_request (worker, request, at) values (p_worker, p_request, p_now) on conflict do nothing;
     if not found then return :schema.answer_text(p_worker, p_request); end if;
-    select * into v_take from :schema.take_jobs(p_worker, p_request, p_now, array[v_lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
+    select * into v_take from :schema.take_jobs(p_worker, p_request, p_now, array[v_job.lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
     if v_take.leases is not null then
       perform :schema.take_tokens(v_queue, 1, p_now);
       return '[' || v_take.leases || ']';

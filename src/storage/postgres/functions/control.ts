@@ -1,5 +1,10 @@
 /** Functions: what operators do to jobs. Called by control.ts. */
 
+import { IS_BLOCKED, keysOf } from './keys.js'
+
+/** What waits among the delayed jobs, as a person calls it. */
+const WAITS_AS = `case when h.${IS_BLOCKED} then 'blocked' else :schema.waits_as(h.history) end`
+
 export const CONTROL = `
 -- What a person calls a job that waits for its time: one that ran before is retrying.
 create or replace function :schema.waits_as(p_history json) returns text language sql immutable as
@@ -12,18 +17,27 @@ create or replace function :schema.cancel_in(p_ids uuid[], p_states text[]) retu
 #variable_conflict use_column
 declare
   v_now bigint := :schema.clock();
+  v_ids uuid[];
+  v_kinds text[];
+  v_queues int[];
+  v_key_queues int[];
+  v_keys text[];
+  v_key_ids uuid[];
 begin
-    return query
     with r as (delete from :schema.ready w where w.ctid = any(array(
         select h.ctid from :schema.ready h where h.id = any(p_ids) and (p_states is null or 'ready' = any(p_states)) order by h.id for update)) returning w.id, w.lane, w.kind, w.payload, w.spec, w.history, coalesce(w.enqueued, w.pos) as enqueued),
     d as (delete from :schema.delayed w where w.ctid = any(array(
-        select h.ctid from :schema.delayed h where h.id = any(p_ids) and (p_states is null or :schema.waits_as(h.history) = any(p_states)) order by h.id for update)) returning w.id, w.lane, w.kind, w.payload, w.spec, w.history, w.enqueued),
+        select h.ctid from :schema.delayed h where h.id = any(p_ids) and (p_states is null or ${WAITS_AS} = any(p_states)) order by h.id for update)) returning w.id, w.lane, w.kind, w.payload, w.spec, w.history, w.enqueued),
     a as materialized (select * from r union all select * from d),
     e as (insert into :schema.ended (id, queue, state, level, kind, enqueued, ended, payload, spec, history)
       select a.id, a.lane / 64, 2, a.lane % 16, a.kind, :schema.instant(a.enqueued), :schema.instant(v_now), a.payload, a.spec,
         :schema.history_cancelled(a.history, v_now)
       from a where coalesce(a.spec ->> 'keep', 'all') <> 'none')
-    select a.id, 'cancelled', a.kind, a.lane / 64 from a;
+    select array_agg(a.id order by a.id), array_agg(a.kind order by a.id), array_agg(a.lane / 64 order by a.id),
+        ${keysOf('a')}
+      into v_ids, v_kinds, v_queues, v_key_queues, v_keys, v_key_ids from a;
+    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
+    return query select u.id, 'cancelled', u.kind, u.queue from unnest(v_ids, v_kinds, v_queues) u(id, kind, queue);
 
     if p_states is null or 'running' = any(p_states) then
       perform from :schema.lease l where l.ids && p_ids order by l.fence for update;
@@ -40,7 +54,7 @@ begin
       return query select x.id, 'moved on', x.kind, x.lane / 64 from :schema.ready x
         where x.id = any(p_ids) and not 'ready' = any(p_states);
       return query select x.id, 'moved on', x.kind, x.lane / 64 from :schema.delayed x
-        where x.id = any(p_ids) and not :schema.waits_as(x.history) = any(p_states);
+        where x.id = any(p_ids) and not ${WAITS_AS.replaceAll('h.', 'x.')} = any(p_states);
       return query select j.id, 'moved on', j.kind, j.lane / 64 from :schema.lease l, unnest(l.jobs) with ordinality j
         where l.ids && p_ids and j.id = any(p_ids) and get_bit(l.open, j.ordinality::int - 1) = 1 and not 'running' = any(p_states);
     end if;
@@ -54,7 +68,8 @@ create or replace function :schema.retry_in(p_ids uuid[], p_states text[]) retur
 begin
   return query
   with x as (delete from :schema.delayed d where d.ctid = any(array(
-      select h.ctid from :schema.delayed h where h.id = any(p_ids) and (p_states is null or :schema.waits_as(h.history) = any(p_states)) order by h.id for update)) returning d.*),
+      -- What its key blocks is due already.
+      select h.ctid from :schema.delayed h where h.id = any(p_ids) and not h.${IS_BLOCKED} and (p_states is null or :schema.waits_as(h.history) = any(p_states)) order by h.id for update)) returning d.*),
   i as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, history, enqueued, due)
     select case when o.lane & 48 = 32 then o.lane else (o.lane / 64) * 64 + 16 + o.lane % 16 end, o.bytes, nextval(':schema_text.front'),
       o.id, o.kind, o.payload, o.spec, :schema.history_with(o.history, json_build_object('at', :schema.clock() / 1000,
@@ -90,17 +105,22 @@ create or replace function :schema.purge(p_queue int, p_limit int) returns int l
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_deleted int;
+  v_key_queues int[];
+  v_keys text[];
+  v_key_ids uuid[];
 begin
   with r as (delete from :schema.ready where ctid = any(array(select h.ctid from :schema.ready h
-      where h.lane between p_queue * 64 and p_queue * 64 + 63 order by h.lane, h.pos limit p_limit for update skip locked)) returning id, kind, spec),
+      where h.lane between p_queue * 64 and p_queue * 64 + 63 order by h.lane, h.pos limit p_limit for update skip locked)) returning id, kind, spec, lane),
   k as (delete from :schema.idempotency i using r where i.kind = r.kind and i.key = r.spec ->> 'idempotencyKey' and i.id = r.id)
-  select count(*)::int into v_deleted from r;
+  select count(*)::int, ${keysOf('r')} into v_deleted, v_key_queues, v_keys, v_key_ids from r;
   if v_deleted < p_limit then
     with d as (delete from :schema.delayed where ctid = any(array(select h.ctid from :schema.delayed h
-        where h.lane between p_queue * 64 and p_queue * 64 + 63 order by h.lane, h.due limit p_limit - v_deleted for update skip locked)) returning id, kind, spec),
+        where h.lane between p_queue * 64 and p_queue * 64 + 63 order by h.lane, h.due limit p_limit - v_deleted for update skip locked)) returning id, kind, spec, lane),
     k as (delete from :schema.idempotency i using d where i.kind = d.kind and i.key = d.spec ->> 'idempotencyKey' and i.id = d.id)
-    select v_deleted + count(*)::int into v_deleted from d;
+    select v_deleted + x.n::int, v_key_queues || x.queues, v_keys || x.keys, v_key_ids || x.ids
+      into v_deleted, v_key_queues, v_keys, v_key_ids from (select count(*) as n, ${keysOf('d')} from d) x(n, queues, keys, ids);
   end if;
+  if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
   return v_deleted;
 end $$;
 

@@ -88,7 +88,7 @@ end $$;
 -- is told. It runs with the rights of the owner: a producer may know how many wait, and nothing of them.
 create or replace function :schema.capacity_of(p_name text) returns table (workers int, slots int, busy int, paused boolean,
   ready int, later int, exact boolean, ended int, since_us float8, ran_ms float8,
-  concurrency int, rate_count int, rate_us float8, rate_burst int, depth int, depth_kinds json) language plpgsql
+  concurrency int, rate_count int, rate_us float8, rate_burst int, depth int, depth_kinds json, key_limits json) language plpgsql
 security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 #variable_conflict use_column
 declare
@@ -124,8 +124,8 @@ begin
         select x.ended, x.ran_ms from :schema.ended x
          where x.queue = v_queue and x.state = 1 and x.ended >= :schema.instant(v_now - 60000000)
          order by x.ended desc limit 200) e;
-    select x.concurrency, x.rate_count, x.rate_us, x.rate_burst, x.depth, x.depth_kinds
-      into concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds
+    select x.concurrency, x.rate_count, x.rate_us, x.rate_burst, x.depth, x.depth_kinds, x.key_limits
+      into concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds, key_limits
       from :schema.queue_limit x where x.queue = v_queue;
   end if;
   return next;

@@ -12,6 +12,7 @@ import { DAYS } from './days.js'
 import { DEPTH } from './depth.js'
 import { ENQUEUE } from './enqueue.js'
 import { HISTORY } from './history.js'
+import { KEYS } from './keys.js'
 import { LEASE } from './lease.js'
 import { LIMITS } from './limits.js'
 import { QUEUES } from './queues.js'
@@ -29,6 +30,7 @@ export const FUNCTIONS: string = [
   HISTORY,
   DEPTH,
   TENANTS,
+  KEYS,
   ENQUEUE,
   LEASE,
   LIMITS,

@@ -1,4 +1,9 @@
 /** Functions: a lease as text, its marks, and giving back what is open in it. Called by those of claims, settlements and beats. */
+import { keyText } from './keys.js'
+
+/** Of an order key only what has ended holds no permit any more. */
+const KEYS_FREED = `(select j.lane, j.id, ${keyText('j.spec')} as key from j where j.spec ->> 'limitKey' is not null or j.spec ->> 'orderKey' is not null
+      and (j.cancelled or j.lost is true and coalesce(j.spec ->> 'afterDead', '') <> 'block'))`
 
 export const LEASE = `
 create or replace function :schema.must_be_read_committed() returns void language plpgsql as $$
@@ -51,6 +56,9 @@ create or replace function :schema.give_back(p_fences bigint[], p_now bigint) re
 declare
   v_queues int[];
   v_freed int[];
+  v_key_queues int[];
+  v_keys text[];
+  v_ids uuid[];
 begin
   with l as (delete from :schema.lease where fence = any(p_fences) returning fence, worker, open, started, cancelled, jobs),
   v as (insert into :schema.revoked (fence, open, at) select l.fence, l.open, p_now from l on conflict do nothing),
@@ -74,7 +82,10 @@ begin
       f.id, f.kind, f.payload, f.spec, f.history, coalesce(f.enqueued, f.pos), coalesce(f.due, f.pos)
     from (select * from j where not j.cancelled and j.lost is not true order by coalesce(due, pos), fence, ordinality) f
     returning lane / 64 as queue)
-  select array_agg(distinct r.queue), (select array_agg(distinct j.lane / 64) from j) into v_queues, v_freed from r;
+  select array_agg(distinct r.queue), (select array_agg(distinct j.lane / 64) from j),
+      (select array_agg(k.lane / 64 order by k.id) from ${KEYS_FREED} k), (select array_agg(k.key order by k.id) from ${KEYS_FREED} k), (select array_agg(k.id order by k.id) from ${KEYS_FREED} k)
+    into v_queues, v_freed, v_key_queues, v_keys, v_ids from r;
+  if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_ids); end if;
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
   if v_freed is not null then perform :schema.hint_limited(v_freed); end if;
 end $$;

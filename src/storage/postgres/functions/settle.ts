@@ -1,4 +1,5 @@
 /** Functions: how attempts end. Called by settle.ts, and by the claim that settlements ride on. */
+import { keyText } from './keys.js'
 
 /** Of one job named twice in a call the first counts; a report of its start beside its end counts, too. */
 const ONCE = `
@@ -20,8 +21,15 @@ const ELSEWHERE = `
     select id, lane / 64, lane % 16, kind, reason, coalesce(history #>> '{entries,-1,fingerprint}', ''), :schema.instant(enqueued),
       :schema.instant(started), case when ran is not null then least(ran / 1000, 2147483647)::int end, :schema.instant(v_now), worker, payload, spec, history from e where mine and fate = 4),`
 
-/** Moves the jobs of one call. once: what else makes a settlement count; elsewhere: places beside the records. */
-function moved(once: string, elsewhere: string): string {
+/** Jobs that hold no permit of their key any more: an order key keeps it until its job has ended. */
+const FREED = `e.mine and e.fate <> 6 and (e.spec ->> 'limitKey' is not null or e.spec ->> 'orderKey' is not null
+      and e.fate not in (2, 3) and not (e.fate = 4 and coalesce(e.spec ->> 'afterDead' = 'block', false)))`
+const KEYS_FREED = `,
+    array_agg(e.lane / 64 order by e.i) filter (where ${FREED}), array_agg(${keyText('e.spec')} order by e.i) filter (where ${FREED}),
+    array_agg(e.id order by e.i) filter (where ${FREED})`
+
+/** Moves the jobs of one call. once: what else makes a settlement count; elsewhere: places beside the records; keys: what they free. */
+function moved(once: string, elsewhere: string, keys: string): string {
   return `  with s as materialized (
     select * from unnest(p_fences, p_ordinals, p_tos, p_flags, p_delays, p_started, p_ran, p_reasons, p_histories, p_results)
       with ordinality u(fence, ordinal, fate, flag, delay, after, ran, reason, history, result, i)),
@@ -58,8 +66,8 @@ function moved(once: string, elsewhere: string): string {
       else 1 end order by e.i),
     array_agg(distinct e.lane / 64) filter (where e.mine and e.fate in (2, 3) and coalesce(e.delay, 0) <= 20000000),
     array_agg(distinct e.lane / 64) filter (where e.mine and e.fate <> 6
-      and e.lane / 64 in (select x.queue from :schema.queue_limit x where x.concurrency is not null))
-    into v_answers, v_queues, v_freed from e;`
+      and e.lane / 64 in (select x.queue from :schema.queue_limit x where x.concurrency is not null))${keys}
+    into v_answers, v_queues, v_freed${keys === '' ? '' : ', v_key_queues, v_keys, v_ids'} from e;`
 }
 
 export const SETTLE = `
@@ -77,6 +85,9 @@ declare
   v_answers int[];
   v_queues int[];
   v_freed int[];
+  v_key_queues int[];
+  v_keys text[];
+  v_ids uuid[];
 begin
   if current_setting('transaction_isolation') <> 'read committed' then perform :schema.must_be_read_committed(); end if;
   -- Lock first, look second: a take-over or a repeat of this call that got here first has committed when we go on.
@@ -84,10 +95,12 @@ begin
   v_now := :schema.clock();
   -- A call that completes jobs, each of them once, is by far the most frequent one, and this statement the dearest of
   -- all: it is spared what only other fates need.
-  if p_tos <@ array[1] and (select count(distinct u.fence # (u.ordinal::bigint << 48)) from unnest(p_fences, p_ordinals) u(fence, ordinal)) = cardinality(p_fences) then
-    ${moved('', '')}
+  if p_tos <@ array[1] and (select count(distinct u.fence # (u.ordinal::bigint << 48)) from unnest(p_fences, p_ordinals) u(fence, ordinal)) = cardinality(p_fences)
+      and not exists (select from :schema.lease l join :schema.queue q on q.id = coalesce(l.queue, (l.jobs[1]).lane / 64) where l.fence = any(p_fences) and q.keyed) then
+    ${moved('', '', '')}
   else
-    ${moved(ONCE, ELSEWHERE)}
+    ${moved(ONCE, ELSEWHERE, KEYS_FREED)}
+    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_ids); end if;
   end if;
   -- Jobs that may run again at once, or soon, and permits of a limited queue: somebody idle shall hear of them.
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;

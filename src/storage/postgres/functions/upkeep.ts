@@ -1,5 +1,7 @@
 /** Functions: what becomes due, and what has waited too long. Called by upkeep.ts. */
 
+import { keysOf } from './keys.js'
+
 export const UPKEEP = `
 -- Due jobs become ready, each lane's earliest first. p_since: nothing that is due lies before it (a cursor over time).
 create or replace function :schema.promote(p_since bigint, p_limit int) returns table (moved json, count int, next_due bigint) language plpgsql
@@ -41,7 +43,11 @@ declare
   v_rows tid[];
   v_ids uuid[];
   v_moved json;
+  v_key_queues int[];
+  v_keys text[];
+  v_key_ids uuid[];
 begin
+  perform :schema.free_keys(null, 100) where exists (select from :schema.queue q where q.keyed);
   select array_agg(e.ctid), array_agg(e.id) into v_rows, v_ids from (
     select x.ctid, x.id from :schema.expiry x where x.at <= v_now order by x.at limit p_limit for update skip locked) e;
   if v_ids is null then return '[]'; end if;
@@ -54,7 +60,9 @@ begin
   i as (insert into :schema.dead (id, queue, level, kind, reason, enqueued, ended, payload, spec, history)
     select id, lane / 64, lane % 16, kind, 'expired', :schema.instant(enqueued), :schema.instant(v_now), payload, spec,
       :schema.history_with(history, json_build_object('at', v_now / 1000, 'attempt', 1, 'outcome', 'expired', 'note', 'not started in time')) from a)
-  select json_agg(json_build_array(id, kind, lane / 64)) into v_moved from a;
+  select json_agg(json_build_array(id, kind, lane / 64)), ${keysOf('a')}
+    into v_moved, v_key_queues, v_keys, v_key_ids from a;
+  if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
   -- What others had in their hands at that moment (to promote it, to claim it and fail) still waits: the next sweep looks again.
   delete from :schema.expiry e where e.ctid = any(v_rows)
     and not exists (select from :schema.ready h where h.id = e.id and :schema.is_late(h.history, h.spec, coalesce(h.enqueued, h.pos), v_now))

@@ -9,7 +9,8 @@ import { NO_PARALLEL } from './0005-no-parallel.js'
 import { QUEUE_LIMITS } from './0006-queue-limits.js'
 import { DEPTH_LIMITS } from './0007-depth-limits.js'
 import { TENANTS } from './0008-tenants.js'
-import { LONG_NUMBERS } from './0010-long-numbers.js'
+import { KEYS } from './0010-keys.js'
+import { LONG_NUMBERS } from './0013-long-numbers.js'
 
 interface Numbered {
   readonly version: number
@@ -71,7 +72,28 @@ export const MIGRATIONS: readonly Migration[] = [
     },
   },
   // Together with the functions: those of before do not suit it.
-  { version: 10, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
+  { version: 10, name: 'keys', text: KEYS, oldestClient: 1 },
+  {
+    version: 11,
+    name: 'ready by order key',
+    oldestClient: 1,
+    index: {
+      name: 'ready_order_key',
+      table: 'ready',
+      on: "((lane / 64), (spec ->> 'orderKey'), coalesce(due, pos), id) where spec ->> 'orderKey' is not null",
+    },
+  },
+  {
+    version: 12,
+    name: 'blocked by key',
+    oldestClient: 1,
+    index: {
+      name: 'delayed_blocked',
+      table: 'delayed',
+      on: "((lane / 64), coalesce('o' || (spec ->> 'orderKey'), 'l' || (spec ->> 'limitKey')), due, id) where lane & 16 = 16",
+    },
+  },
+  { version: 13, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
 ]
 
 /**

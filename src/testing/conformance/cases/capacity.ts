@@ -14,7 +14,7 @@ const NOTHING: CapacityFacts = {
   depth: { count: 0, exact: true },
   drained: { count: 0, sinceMs: 0 },
   ranMs: null,
-  limits: { concurrency: null, rate: null, depth: null },
+  limits: { concurrency: null, rate: null, depth: null, perKey: null },
 }
 
 /** What a worker of the kit says of itself. */
