@@ -1,6 +1,7 @@
 /** Plays the operations of producers and workers on one stage. Called by play.ts. */
-import { keyOf } from '../../src/core/keys.js'
+
 import type { JobSpec } from '../../src/core/job.js'
+import { keyOf } from '../../src/core/keys.js'
 import type { Outcome } from '../../src/core/settlement.js'
 import type { Beat, ClaimRequest, NewJob, Settlement } from '../../src/storage/storage.js'
 import { after, afterCrash } from '../../src/testing/conformance/worker.js'
@@ -12,6 +13,7 @@ import {
   type ClaimSketch,
   delayMsOf,
   EXACT_DELAY_MS,
+  JOB_KEYS,
   type JobSketch,
   KEYS,
   KINDS,
@@ -20,7 +22,6 @@ import {
   QUEUES,
   RETENTIONS_MS,
   type SettlementSketch,
-  JOB_KEYS,
   SHARED_QUEUE,
   SHARES,
   SPECS,

@@ -1,9 +1,10 @@
 /** How attempts end. Called by MemoryStorage and by claims. */
+
+import { keepsPermit } from '../../core/keys.js'
 import type { SettleAnswer, Settlement } from '../storage.js'
 import { copyOfHistory } from './copy.js'
 import type { JobRow } from './jobs.js'
 import type { LeaseRow, Slot } from './leases.js'
-import { keepsPermit } from '../../core/keys.js'
 import { endCancelled, keepCancelled, type MemoryState, release, toFronts } from './state.js'
 
 export function settle(state: MemoryState, settlements: readonly Settlement[]): SettleAnswer[] {

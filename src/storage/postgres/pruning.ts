@@ -1,11 +1,12 @@
 /**
  * Deletes what has outlived its retention, in small steps, and makes the days ahead. Called by upkeep.ts.
  */
-import { lettersReleased } from './functions/keys.js'
+
 import { DEAD_FENCE_MS, type Retention } from '../storage.js'
 import type { Database, Statement } from './database.js'
 import { DayPruning, ensureDays } from './day-pruning.js'
 import { failureKind, queueError } from './failures.js'
+import { lettersReleased } from './functions/keys.js'
 import { KeyPruning } from './key-pruning.js'
 import { RecordPruning } from './record-pruning.js'
 

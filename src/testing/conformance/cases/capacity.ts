@@ -76,7 +76,7 @@ export const CAPACITY_CASES: ConformanceCase[] = [
       const { paused, limits } = await kit.inspect.capacity('q')
       assert.deepEqual(
         [paused, limits],
-        [true, { concurrency: 3, rate: null, depth: { limit: 5, kinds: { other: 2 } } }],
+        [true, { concurrency: 3, rate: null, depth: { limit: 5, kinds: { other: 2 } }, perKey: null }],
       )
     },
   },
