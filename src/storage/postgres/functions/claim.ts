@@ -30,6 +30,8 @@ interface Source {
   readonly rows: string
   /** Whether some of what was looked for is left, beside what is beyond the bytes. */
   readonly left: string
+  /** Stops a claim that must not go on. */
+  readonly guard: string
 }
 
 /** The first ones of each lane, as far as nobody else has them. */
@@ -43,16 +45,22 @@ const MORE_HEADS = (found: string) => `${found} < (select sum(q) from unnest(p_q
       and ${found} < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
         lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h)`
 
-const OF_LANES: Source = { rows: HEADS, left: MORE_HEADS('(select n from kc)') }
+const OF_LANES: Source = {
+  rows: HEADS,
+  left: MORE_HEADS('(select n from kc)'),
+  // Seen by the very statement that sees the first job with a key.
+  guard: ':schema.is_keyed_since(p_lanes[1] / 64) or ',
+}
 
 /** What was locked before, without what found no permit of its key. */
 const ADMITTED: Source = {
   rows: `
     select h.ctid as c, h.lane, h.bytes, h.pos, h.due from :schema.ready h where h.ctid = any(v_rows)`,
   left: `v_found > cardinality(v_rows) or v_found < (select sum(q) from unnest(p_quotas) q) and ${MORE_HEADS('v_found')}`,
+  guard: '',
 }
 
-function taken({ keyed, reached }: Lists, { rows, left }: Source = OF_LANES): string {
+function taken({ keyed, reached }: Lists, { rows, left, guard }: Source = OF_LANES): string {
   return `  with k as materialized (${rows}),
   kc as materialized (select count(*) as n from k),
   f as (select a.c, sum(a.bytes) over w - a.bytes as before from (
@@ -74,7 +82,7 @@ function taken({ keyed, reached }: Lists, { rows, left }: Source = OF_LANES): st
     select e.fence, p_worker, p_request, p_alone, p_now, p_lanes[1] / 64, repeat('1', e.size)::varbit, e.bytes, e.jobs, e.ids from e)
   select string_agg('[' || e.fence || ',' || p_alone || ',' || p_now || ',[' || e.text || ']]', ',' order by e.n),
     coalesce(sum(e.size), 0)::int,
-    (select n from kc) > coalesce(sum(e.size), 0) or ${left},
+    ${guard}(select n from kc) > coalesce(sum(e.size), 0) or ${left},
     ${reached}
   from e;`
 }
@@ -145,6 +153,16 @@ begin
     m as (select k.lane from k order by k.due_share desc, k.lane % 16 desc, k.due limit p_limit)
     select m.lane, count(*)::int from m group by m.lane;
   end if;
+end $$;
+
+-- The queue got its first job with a key while a claim that did not look for keys was under way: it is asked again. STABLE,
+-- so that it sees what the statement sees that calls it.
+create or replace function :schema.is_keyed_since(p_queue int) returns boolean language plpgsql stable as $$
+begin
+  if (select q.keyed from :schema.queue q where q.id = p_queue) then
+    raise exception 'the first job with a key has come in' using errcode = 'serialization_failure';
+  end if;
+  return false;
 end $$;
 
 -- Takes the jobs of the quotas into leases and answers them as text. A lease holds at most 100 jobs, and one of its own
@@ -400,7 +418,7 @@ begin
     perform from :schema.queue q where q.id = v_queue for no key update skip locked;
     continue when not found;
     continue when exists (select from :schema.lease l, unnest(l.jobs) j where l.alone and j.lane / 64 = v_queue);
-    select r.lane, r.id, coalesce(r.due, r.pos) as due, ${keyText('r.spec')} as key into v_job
+    select r.lane, r.id, coalesce(r.due, r.pos) as due, ${keyText('r.spec')} as key, (select q.keyed from :schema.queue q where q.id = v_queue) as keyed into v_job
       from :schema.ready r where r.lane between v_queue * 64 + 32 and v_queue * 64 + 47 and r.kind = any(p_kinds)
       order by r.lane desc, r.pos limit 1;
     continue when not found;
@@ -412,7 +430,11 @@ begin
     continue when p_request <= coalesce(:schema.hold_worker(p_worker), p_request);
     insert into :schema.claim_request (worker, request, at) values (p_worker, p_request, p_now) on conflict do nothing;
     if not found then return :schema.answer_text(p_worker, p_request); end if;
-    select * into v_take from :schema.take_jobs(p_worker, p_request, p_now, array[v_job.lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
+    if v_job.keyed then
+      select * into v_take from :schema.take_keyed_jobs(p_worker, p_request, p_now, array[v_job.lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
+    else
+      select * into v_take from :schema.take_jobs(p_worker, p_request, p_now, array[v_job.lane], array[0::bigint], array[1], p_kinds, '{}', 0, 2000000000, true);
+    end if;
     if v_take.leases is not null then
       perform :schema.take_tokens(v_queue, 1, p_now);
       return '[' || v_take.leases || ']';

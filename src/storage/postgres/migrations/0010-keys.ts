@@ -16,6 +16,30 @@ alter table :schema.queue add column keyed boolean not null default false;
 -- How many jobs of a limit key may run at once: {"limit": 3, "keys": {"acme": 10}}; null: no limit.
 alter table :schema.queue_limit add column key_limits json;
 
+-- Blocked jobs stand among the delayed ones, in ranges 1 and 3 of their lanes.
+create or replace view :schema.job as
+  select id, 'ready' as state, (select name from :schema.queue where queue.id = lane / 64) as queue,
+    kind, lane % 16 as priority, :schema.instant(coalesce(enqueued, pos)) as enqueued, :schema.instant(coalesce(due, pos)) as due,
+    null::timestamptz as started, null::timestamptz as ended, null::uuid as worker, null::text as reason, payload, spec, history, null::json as result
+  from :schema.ready
+  union all
+  select id, case when lane & 16 = 16 then 'blocked' when history is null then 'delayed' else 'retrying' end, (select name from :schema.queue where queue.id = lane / 64),
+    kind, lane % 16, :schema.instant(enqueued), :schema.instant(due), null, null, null, null, payload, spec, history, null
+  from :schema.delayed
+  union all
+  select j.id, 'running', (select name from :schema.queue where queue.id = j.lane / 64), j.kind, j.lane % 16,
+    :schema.instant(coalesce(j.enqueued, j.pos)), :schema.instant(coalesce(j.due, j.pos)), null, null, l.worker, null, j.payload, j.spec, j.history, null
+  from :schema.lease l, unnest(l.jobs) with ordinality j
+  where get_bit(l.open, j.ordinality::int - 1) = 1
+  union all
+  select id, case state when 1 then 'completed' else 'cancelled' end, (select name from :schema.queue where queue.id = ended.queue),
+    kind, level, enqueued, null, started, ended, worker, null, payload, spec, history, result
+  from :schema.ended
+  union all
+  select id, 'dead', (select name from :schema.queue where queue.id = dead.queue), kind, level, enqueued, null, started, ended, worker,
+    reason, payload, spec, history, null
+  from :schema.dead;
+
 do $$
 declare v_grantee text;
 begin
