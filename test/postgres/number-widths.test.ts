@@ -27,6 +27,7 @@ const COLUMNS: Record<string, string> = {
   'ended.queue': LANES,
   'dead.queue': LANES,
   'lease.queue': LANES,
+  'permit.queue': LANES,
   'queue_limit.queue': LANES,
   'queue_limit.concurrency': LIMIT,
   'queue_limit.rate_count': LIMIT,

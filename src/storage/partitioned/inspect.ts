@@ -104,6 +104,7 @@ const ORDERS: Record<ListRequest['state'], Before> = {
   ready: nextToRun,
   delayed: nextDue,
   retrying: nextDue,
+  blocked: nextDue,
   running: startedFirst,
   completed: newestEnd,
   cancelled: newestEnd,
@@ -237,5 +238,7 @@ function limitsTogether(all: readonly QueueLimits[]): QueueLimits {
     concurrency: sum(all.map(({ concurrency }) => concurrency)),
     rate: limit === null ? null : { limit, perMs, burst: sum(rates.map((rate) => rate?.burst ?? null))! },
     depth: depth === null ? null : { limit: depth, kinds: {} },
+    // Of each key in each store.
+    perKey: all[0]?.perKey ?? null,
   }
 }

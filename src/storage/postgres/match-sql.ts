@@ -27,7 +27,7 @@ export function matchStatements(schema: string) {
   const running = runningRows(schema)
   return {
     ready: step(schema, 'lh_match_ready', readyRows(schema), WAITING),
-    delayed: step(schema, 'lh_match_delayed', delayed, `${WAITING} and s.is_new and s.lane & 16 = 0`),
+    delayed: step(schema, 'lh_match_delayed', delayed, `${WAITING} and s.is_new`),
     retrying: step(schema, 'lh_match_retrying', retrying, WAITING),
     blocked: step(schema, 'lh_match_blocked', blocked, WAITING),
     running: step(
@@ -73,7 +73,7 @@ function readyRows(schema: string): string {
 }
 
 function delayedRows(schema: string, condition: string): string {
-  return `select d.id, d.kind, d.lane, d.lane / 64 as queue, null as reason, d.enqueued, d.history is null as is_new, array[d.lane::text, d.due::text, d.id::text] as c
+  return `select d.id, d.kind, d.lane, d.lane / 64 as queue, null as reason, d.enqueued, d.history is null and d.lane & 16 = 0 as is_new, array[d.lane::text, d.due::text, d.id::text] as c
     from ${schema}.delayed d where d.lane <= $9 ${condition}
       and (d.lane, d.due, d.id) > (coalesce($5::int, $8), coalesce($6::bigint, -1), coalesce($7::uuid, '${FIRST_ID}'))
     order by d.lane, d.due, d.id limit ${LOOKS_MAX}`
