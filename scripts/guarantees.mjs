@@ -32,6 +32,7 @@ const BY_OPERATION = {
   settle: 'once',
   order: 'order',
   depth: 'operating',
+  intake: 'operating',
   capacity: 'operating',
   limits: 'order',
   'job keys': 'order',

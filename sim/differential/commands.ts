@@ -6,7 +6,7 @@
 import { type JobSpec, SPEC_DEFAULTS } from '../../src/core/job.js'
 import type { KeyLimit } from '../../src/core/keys.js'
 import type { Share } from '../../src/core/tenants.js'
-import type { MatchState, QueueOrder, RateLimit } from '../../src/storage/storage.js'
+import type { DepthLimit, MatchState, QueueOrder, RateLimit } from '../../src/storage/storage.js'
 
 export const QUEUES = ['alpha', 'beta', 'gamma'] as const
 export const KINDS = ['send', 'count', 'tidy'] as const
@@ -86,6 +86,17 @@ export const RATES: readonly RateLimit[] = [
   { limit: 1, perMs: TOKEN_MS, burst: 1 },
   { limit: 1, perMs: TOKEN_MS, burst: 3 },
   { limit: 2, perMs: 2 * TOKEN_MS, burst: 2 },
+]
+/** Of what may wait: what the sequences have waiting comes to these often. */
+export const DEPTHS: readonly DepthLimit[] = [
+  { limit: 5, perTenant: null, kinds: {} },
+  { limit: 8, perTenant: 3, kinds: {} },
+  { limit: 12, perTenant: 4, kinds: { [KINDS[0]]: 3 } },
+]
+/** Of what comes in: enough for most of a sequence, so that little of the rest is missed. */
+export const INTAKES: readonly RateLimit[] = [
+  { limit: 1, perMs: TOKEN_MS, burst: 8 },
+  { limit: 3, perMs: 3 * TOKEN_MS, burst: 12 },
 ]
 export const RETENTIONS_MS = [MINUTE_MS, 15, 12 * MINUTE_MS, 24 * 60 * MINUTE_MS] as const
 
@@ -202,7 +213,7 @@ export type Command = { step: number } & (
   | { op: 'purge'; queue: number; limit: number }
   | { op: 'order'; queue: number; order: QueueOrder }
   /** 0: as it is; 1: none; else one of a few. */
-  | { op: 'limit'; queue: number; concurrency: number; rate: number; perKey: number }
+  | { op: 'limit'; queue: number; concurrency: number; rate: number; depth: number; intake: number; perKey: number }
   | { op: 'get'; jobs: readonly number[] }
   | { op: 'list' | 'match'; filter: FilterSketch }
   | { op: 'groups'; queue: number; kind: number; limit: number }

@@ -22,11 +22,15 @@ export const MAY_DIFFER = {
   sets: 'Paused queues, lost fences and cancelled jobs are sets, and so is what one call of expire has ended.',
   pruned: 'How much one step of prune, purge or expire does is the pace of a store; all of it together is not.',
   causes: 'The cause of a refusal is the error of a driver; its code is compared.',
+  depths: 'What waits is counted as far as a limit, and by that a store says when to try again.',
   microseconds: 'PostgreSQL tells apart what came in one call by microseconds.',
 } as const
 
 export function normalOutcome(outcome: EnqueueOutcome): unknown {
-  return outcome.status === 'refused' ? { status: outcome.status, code: outcome.code } : outcome
+  if (outcome.status === 'refused') return { status: outcome.status, code: outcome.code }
+  if (outcome.status === 'full') return { status: outcome.status, scope: outcome.scope, limit: outcome.limit }
+  if (outcome.status === 'early') return { ...outcome, retryAfterMs: roundedToTens(outcome.retryAfterMs) }
+  return outcome
 }
 
 export function normalClaim(claim: Claim, numberOf: NumberOf): unknown {
@@ -92,6 +96,11 @@ export function normalWorker(view: WorkerView): unknown {
 
 export function sortedMoves(moved: readonly MovedJob[]): MovedJob[] {
   return moved.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** What is reckoned in microseconds and rounded up may be a millisecond more. */
+function roundedToTens(ms: number): number {
+  return Math.round(ms / 10) * 10
 }
 
 export function rounded(ms: number | null): number | null {

@@ -13,7 +13,9 @@ import type {
 import {
   BEAT_MS,
   type Command,
+  DEPTHS,
   type FilterSketch,
+  INTAKES,
   KEY_LIMITS,
   KINDS,
   LEASE_MS,
@@ -211,11 +213,15 @@ async function steer(stage: Stage, command: Steering): Promise<unknown> {
 function limitsOf({
   concurrency,
   rate,
+  depth,
+  intake,
   perKey,
-}: Record<'concurrency' | 'rate' | 'perKey', number>): Partial<QueueLimits> {
+}: Extract<Command, { op: 'limit' }>): Partial<QueueLimits> {
   return {
     ...(concurrency === 0 ? {} : { concurrency: concurrency === 1 ? null : concurrency - 1 }),
     ...(rate === 0 ? {} : { rate: RATES[rate - 2] ?? null }),
+    ...(depth === 0 ? {} : { depth: DEPTHS[depth - 2] ?? null }),
+    ...(intake === 0 ? {} : { intake: INTAKES[intake - 2] ?? null }),
     ...(perKey === 0 ? {} : { perKey: KEY_LIMITS[perKey - 2] ?? null }),
   }
 }

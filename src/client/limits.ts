@@ -23,11 +23,11 @@ const COUNT_MAX = 1_000_000
 const KINDS_MAX = 100
 
 const RATE_OPTIONS = {
-  /** So many starts … */
+  /** So many starts, or jobs that come in … */
   limit: { check: whole({ min: 1, max: COUNT_MAX }) },
   /** … in so long; "1s" unless given. */
   per: { default: 1_000, check: duration({ minMs: 1, maxMs: 31 * 86_400_000 }) },
-  /** Starts that may come at once after a pause; `limit` unless given. */
+  /** So many at once after a pause; `limit` unless given. */
   burst: { check: whole({ min: 1, max: COUNT_MAX }) },
 } satisfies OptionTable
 
@@ -51,6 +51,8 @@ const byKind: Check<Readonly<Record<string, number>>, Readonly<Record<string, nu
 const DEPTH_OPTIONS = {
   /** Jobs of the queue that may wait, from 1 to 10,000. */
   limit: { check: waiting },
+  /** And of each tenant in it; null: no limit. */
+  perTenant: { default: null as number | null, check: orNull(waiting) },
   /** And of single kinds in it: `{ 'mail.bulk': 500 }`. */
   kinds: { default: {} as Readonly<Record<string, number>>, check: byKind },
 } satisfies OptionTable
@@ -59,9 +61,9 @@ const readDepth = optionReader(DEPTH_OPTIONS)
 
 /** A number is the limit of the whole queue. */
 const depth: Check<number | DepthOptions, DepthLimit> = (value, field) => {
-  if (typeof value !== 'object') return { limit: waiting(value, field), kinds: {} }
-  const { limit, kinds } = readDepth(value, `${field}.`)
-  return { limit: required(limit, `${field}.limit`, 'how many jobs of the queue may wait'), kinds }
+  if (typeof value !== 'object') return { limit: waiting(value, field), perTenant: null, kinds: {} }
+  const { limit, ...parts } = readDepth(value, `${field}.`)
+  return { limit: required(limit, `${field}.limit`, 'how many jobs of the queue may wait'), ...parts }
 }
 
 const running = whole({ min: 1, max: COUNT_MAX })
@@ -101,28 +103,32 @@ const LIMIT_OPTIONS = {
   concurrency: { check: orNull(whole({ min: 1, max: COUNT_MAX })) },
   /** How often jobs start: `{ limit, per, burst }`; null: no limit. */
   rate: { check: orNull(nested(readRate)) },
-  /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
+  /** Jobs that may wait, from 1 to 10,000, or `{ limit, perTenant, kinds }`; null: no limit. Beyond it enqueues are refused. */
   depth: { check: orNull(depth) },
   /** Jobs of each limit key that may run at once, or `{ limit, keys }`; null: no limit. */
   perKey: { check: orNull(perKey) },
+  /** How many jobs come in from all producers: `{ limit, per, burst }`; null: no limit. Beyond it enqueues are refused. */
+  intake: { check: orNull(nested(readRate)) },
 } satisfies OptionTable
 
 const readLimits = optionReader(LIMIT_OPTIONS)
 
-/** `{ limit: 100, per: '1s', burst: 30 }`: a hundred starts a second, thirty of them at once after a pause. */
+/** `{ limit: 100, per: '1s', burst: 30 }`: a hundred starts (or jobs that come in) a second, thirty of them at once after a pause. */
 export interface RateOptions extends Given<typeof RATE_OPTIONS> {
-  /** So many starts … */
+  /** So many starts, or jobs that come in … */
   limit: number
   /** … in so long; "1s" unless given. */
   per?: Duration
-  /** Starts that may come at once after a pause; `limit` unless given. */
+  /** So many that may come at once after a pause; `limit` unless given. */
   burst?: number
 }
 
-/** `{ limit: 1_000, kinds: { 'mail.bulk': 500 } }`: a thousand jobs may wait, half of them of one kind. */
+/** `{ limit: 1_000, perTenant: 100, kinds: { 'mail.bulk': 500 } }`: a thousand jobs may wait, a tenth of them of one tenant, half of one kind. */
 export interface DepthOptions extends Given<typeof DEPTH_OPTIONS> {
   /** Jobs of the queue that may wait, from 1 to 10,000. */
   limit: number
+  /** And of each tenant in it, those without a tenant being one together; null: no limit. */
+  perTenant?: number | null
   /** And of single kinds in it, by name; those not named are limited by the queue alone. */
   kinds?: Readonly<Record<string, number>>
 }
@@ -141,23 +147,26 @@ export interface LimitOptions extends Given<typeof LIMIT_OPTIONS> {
   concurrency?: number | null
   /** How often jobs start: `{ limit, per, burst }`; null: no limit. */
   rate?: RateOptions | null
-  /** Jobs that may wait, from 1 to 10,000, or `{ limit, kinds }`; null: no limit. Beyond it enqueues are refused. */
+  /** Jobs that may wait, from 1 to 10,000, or `{ limit, perTenant, kinds }`; null: no limit. Beyond it enqueues are refused. */
   depth?: number | DepthOptions | null
   /** Jobs of each limit key that may run at once, or `{ limit, keys }`; null: no limit. */
   perKey?: number | PerKeyOptions | null
+  /** How many jobs come in from all producers: `{ limit, per, burst }`; null: no limit. Beyond it enqueues are refused. */
+  intake?: RateOptions | null
 }
 
-/** A rate of a process, not of a queue: `{ limit, per, burst }`. */
+/** The intake of a process, not of a queue: `{ limit, per, burst }`. */
 export const rateLimit: Check<RateOptions, RateLimit> = (value, field) => rateOf(readRate(value, `${field}.`), field)
 
 /** As the store takes them. Throws INVALID_OPTION naming the field. */
 export function limitsOf(options: LimitOptions): Partial<QueueLimits> {
-  const { concurrency, rate, depth: waits, perKey: ofKeys } = readLimits(options)
+  const { concurrency, rate, depth: waits, intake, perKey: ofKeys } = readLimits(options)
   return {
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(rate === undefined ? {} : { rate: rate && rateOf(rate, 'rate') }),
     ...(waits === undefined ? {} : { depth: waits }),
     ...(ofKeys === undefined ? {} : { perKey: ofKeys }),
+    ...(intake === undefined ? {} : { intake: intake && rateOf(intake, 'intake') }),
   }
 }
 

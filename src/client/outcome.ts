@@ -2,7 +2,7 @@
 import { formatDuration } from '../core/duration.js'
 import { type ErrorCode, type ErrorFacts, QueueError } from '../core/errors.js'
 import { grouped } from '../core/show.js'
-import type { EnqueueOutcome, NewJob } from '../storage/storage.js'
+import type { EnqueueOutcome, Full, NewJob } from '../storage/storage.js'
 
 /**
  * What this process holds back itself, by what it knows. `late`: it would wait for longer than it may; `limited`: the process
@@ -67,6 +67,8 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
       )
     case 'full':
       return fullFailure(job, sent)
+    case 'early':
+      return earlyFailure(job, sent)
     case 'late':
       return lateFailure(job, sent)
     case 'limited':
@@ -89,9 +91,27 @@ export function errorOf(job: NewJob, sent: Exclude<Sent, { status: 'created' | '
 
 function fullFailure(job: NewJob, full: Sent & { status: 'full' }): QueueError {
   const { scope, depth, limit, retryAfterMs } = full
-  const whose = scope === 'kind' ? `kind "${job.kind}" in queue "${job.queue}"` : `queue "${job.queue}"`
-  const message = `${whose} is full: ${grouped(depth)} jobs wait, ${grouped(limit)} may; try again in ${formatDuration(retryAfterMs)}`
-  return failure(job, 'QUEUE_FULL', message, { depth, limit, retryAfterMs })
+  const message = `${whatIsFull(job, scope)}: ${grouped(depth)} jobs wait, ${grouped(limit)} may; try again in ${formatDuration(retryAfterMs)}`
+  return failure(job, 'QUEUE_FULL', message, { full: scope, depth, limit, retryAfterMs })
+}
+
+function whatIsFull({ kind, queue, spec: { tenant } }: NewJob, scope: Full['scope']): string {
+  switch (scope) {
+    case 'queue':
+      return `queue "${queue}" is full`
+    case 'kind':
+      return `kind "${kind}" in queue "${queue}" is full`
+    case 'tenant': {
+      const whom = tenant === undefined ? 'jobs without a tenant' : `tenant ${JSON.stringify(tenant)}`
+      return `queue "${queue}" is full for ${whom}`
+    }
+  }
+}
+
+function earlyFailure(job: NewJob, early: Sent & { status: 'early' }): QueueError {
+  const { limit, perMs, retryAfterMs } = early
+  const message = `queue "${job.queue}" takes no more than ${grouped(limit)} jobs in ${formatDuration(perMs)}; try again in ${formatDuration(retryAfterMs)}`
+  return failure(job, 'RATE_LIMITED', message, { limit, retryAfterMs })
 }
 
 function lateFailure(job: NewJob, late: Sent & { status: 'late' }): QueueError {
@@ -103,7 +123,7 @@ function lateFailure(job: NewJob, late: Sent & { status: 'late' }): QueueError {
 
 /** Of a refusal that a later try may not meet: when. The same job sent again meanwhile is refused again, and no job is doubled. */
 export function retryDelayMs(sent: Sent): number | undefined {
-  if (sent.status === 'full' || sent.status === 'limited') return sent.retryAfterMs
+  if (sent.status === 'full' || sent.status === 'early' || sent.status === 'limited') return sent.retryAfterMs
   // The queue has to drain by so much.
   return sent.status === 'late' ? Math.max(1, sent.expectedWaitMs - sent.maxWaitMs) : undefined
 }

@@ -297,10 +297,12 @@ export class Queue {
   }
 
   /**
-   * Limits a queue over all its workers: how many of its jobs are in their hands at once, and how often they start. What is
-   * not given stays as it is, null takes a limit away. Holds from the next claim on; `queues()` tells the limits.
+   * Limits a queue over all its workers and producers: how many of its jobs are in workers' hands at once, how often they start,
+   * how many may wait and how many come in. What is not given stays as it is, null takes a limit away. Holds from the next
+   * claim or enqueue on; `queues()` tells the limits.
    *
    *     await queue.limit('mail', { concurrency: 20, rate: { limit: 100, per: '1s', burst: 30 } })
+   *     await queue.limit('mail', { depth: { limit: 1_000, perTenant: 100 }, intake: { limit: 100, per: '1s', burst: 200 } })
    *     await queue.limit('mail', { rate: null })
    */
   async limit(queue: string, limits: LimitOptions): Promise<void> {

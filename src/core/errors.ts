@@ -16,11 +16,12 @@ export const ERROR_CODES = {
   DUPLICATE_ID: 'A job with this id exists already.',
   QUEUE_DRAINING: 'The queue is being drained and takes no new jobs until it is resumed.',
   QUEUE_FULL:
-    'So many jobs of the queue, or of one kind in it, wait already as it may have; the error has `depth`, `limit` and `retryAfterMs`.',
+    'So many jobs of the queue, or of one kind or tenant in it, wait already as it may have; the error has `full`, `depth`, `limit` and `retryAfterMs`.',
   WAIT_TOO_LONG:
     'A job that comes now would wait for longer than its `maxWait`; the error has `expectedWaitMs` and `retryAfterMs`.',
   ENQUEUE_STOPPED: 'The signal of an adaptive enqueue fired while it waited for room; the job was not sent.',
-  RATE_LIMITED: 'This process enqueues more than its `intake` allows; the error has `limit` and `retryAfterMs`.',
+  RATE_LIMITED:
+    'More jobs are enqueued than the `intake` of the queue, or of this process, allows; the error has `limit` and `retryAfterMs`.',
   STORE_UNAVAILABLE: 'The store could not be reached in time; nothing was stored.',
   OUTCOME_UNKNOWN: 'The connection broke after the write was sent; the job with this id may or may not be stored.',
   STORE_REJECTED: 'The store refused the statement; the cause holds its own error.',
@@ -47,6 +48,7 @@ export interface ErrorFacts {
   field?: string
   jobId?: string
   retryAfterMs?: number
+  full?: 'queue' | 'kind' | 'tenant'
   depth?: number
   limit?: number
   expectedWaitMs?: number
@@ -61,6 +63,8 @@ export class QueueError extends Error {
   readonly jobId: string | undefined
   /** Of a refusal that a later try may not meet: when to try again. */
   readonly retryAfterMs: number | undefined
+  /** What is full: the whole queue, or the job's kind or tenant in it (QUEUE_FULL). */
+  readonly full: 'queue' | 'kind' | 'tenant' | undefined
   /** How many jobs waited (QUEUE_FULL). */
   readonly depth: number | undefined
   /** What was reached (QUEUE_FULL, RATE_LIMITED). */
@@ -75,6 +79,7 @@ export class QueueError extends Error {
     this.field = more.field
     this.jobId = more.jobId
     this.retryAfterMs = more.retryAfterMs
+    this.full = more.full
     this.depth = more.depth
     this.limit = more.limit
     this.expectedWaitMs = more.expectedWaitMs

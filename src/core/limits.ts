@@ -9,6 +9,8 @@
  * - Depth counts jobs that wait. Only an enqueue is refused by it: what comes back (retries, what is given back or taken over,
  *   redrives) has been let in before. Nobody is locked out while another one counts, so it is passed by what is under way at
  *   once, open transactions included, and by no more.
+ * - An intake is a bucket of the same form for what producers bring in: each stored job takes a token, and one for which
+ *   there is none is refused. What is taken stays taken, whatever becomes of the job: so it is never passed.
  */
 import { type Drained, drainPerSecond } from './capacity.js'
 import type { KeyLimit } from './keys.js'
@@ -24,6 +26,8 @@ export interface RateLimit {
 export interface DepthLimit {
   /** Of the whole queue; from 1 to `DEPTH_LIMIT_MAX`. */
   limit: number
+  /** Of each tenant in it, those without a tenant being one together; null: no limit. */
+  perTenant: number | null
   /** Of single kinds in it, by name; none of them waits for room that the whole queue does not have. */
   kinds: Readonly<Record<string, number>>
 }
@@ -39,6 +43,8 @@ export interface QueueLimits {
   rate: RateLimit | null
   /** How many jobs may wait; beyond it enqueues are refused. */
   depth: DepthLimit | null
+  /** How many jobs may come in, from all producers. */
+  intake: RateLimit | null
   /** How many jobs of one limit key may be in leases at once. */
   perKey: KeyLimit | null
 }
@@ -47,13 +53,24 @@ export const NO_LIMITS: QueueLimits = Object.freeze({
   concurrency: null,
   rate: null,
   depth: null,
+  intake: null,
   perKey: null,
 })
 
+/** What an enqueue met for which there was no token. */
+export interface Early {
+  /** So many jobs … */
+  limit: number
+  /** … in so long may come in. */
+  perMs: number
+  /** When the next token comes. */
+  retryAfterMs: number
+}
+
 /** What an enqueue met that did not fit. */
 export interface Full {
-  /** Whose limit was reached: that of the whole queue, or of the job's kind in it. */
-  scope: 'queue' | 'kind'
+  /** Whose limit was reached: that of the whole queue, or of the job's kind or tenant in it. */
+  scope: 'queue' | 'kind' | 'tenant'
   /** How many wait, as far as was counted; `limit` at least. */
   depth: number
   limit: number

@@ -9,13 +9,13 @@
  */
 import type { QueueError } from '../core/errors.js'
 import type { JobHistory, JobSpec, Json } from '../core/job.js'
-import type { Full, QueueLimits } from '../core/limits.js'
+import type { Early, Full, QueueLimits } from '../core/limits.js'
 import type { QueueOrder } from '../core/priority.js'
 import type { Crash, Fate } from '../core/settlement.js'
 import type { Diagnose } from './diagnose.js'
 import type { Inspect, MatchState, MovedJob, WorkerInfo } from './views.js'
 
-export type { DepthLimit, Full, QueueLimits, RateLimit } from '../core/limits.js'
+export type { DepthLimit, Early, Full, QueueLimits, RateLimit } from '../core/limits.js'
 export type { QueueOrder } from '../core/priority.js'
 export type {
   AccessFacts,
@@ -76,7 +76,7 @@ export interface NewJob {
 
 /**
  * Per job, in input order. `duplicate` names the first job of the key; `busy`: the key is in an open transaction; `full`: so
- * many wait already as the queue, or the kind in it, may have. A call that fits in part is stored in part, from its first job on.
+ * many wait already as the queue, or the kind or tenant in it, may have; `early`: its intake has no token for it. A call that fits in part is stored in part, from its first job on.
  */
 export type EnqueueOutcome =
   | { status: 'created' }
@@ -85,6 +85,7 @@ export type EnqueueOutcome =
   | { status: 'busy' }
   | { status: 'draining' }
   | ({ status: 'full' } & Full)
+  | ({ status: 'early' } & Early)
   | { status: 'refused'; code: 'DUPLICATE_ID' | 'STORE_REJECTED'; cause: unknown }
   /** Of a store over several: the one of this job failed, as a call to it alone would have; others did not. */
   | { status: 'failed'; cause: unknown }
@@ -394,7 +395,7 @@ export interface Control {
   /**
    * Sets the limits that are given and leaves the others. From then on claims keep to them: what is held beyond a lower
    * one goes on, and nothing is claimed until it has ended. A changed rate begins with a full bucket. What waits beyond a
-   * lower depth stays, and enqueues are refused until it has drained.
+   * lower depth stays, and enqueues are refused until it has drained. A changed intake begins with a full bucket, too.
    */
   limit(queue: string, limits: Partial<QueueLimits>): Promise<void>
 }

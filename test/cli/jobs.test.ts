@@ -199,9 +199,19 @@ test('a queue is limited, says what holds, and is let go again', async () => {
     concurrency: 20,
     rate: { limit: 1_000, perMs: 900_000, burst: 1_000 },
     depth: null,
+    intake: null,
     perKey: null,
   })
   assert.equal((await limit('--rate', 'none', '--concurrency', 'none')).stdout, 'limited: no limits\n')
+  const depth = await limit('--depth', '1000', '--depth-per-tenant', '100')
+  assert.equal(depth.stdout, 'limited: 1,000 waiting (100 of a tenant)\n')
+  assert.equal((await limit('--depth', '500')).stdout, 'limited: 500 waiting (100 of a tenant)\n')
+  assert.equal((await limit('--depth-per-tenant', '5')).stdout, 'limited: 500 waiting (5 of a tenant)\n')
+  assert.equal((await limit('--depth-per-tenant', 'none')).stdout, 'limited: 500 waiting\n')
+  assert.equal((await limit('--depth', 'none')).stdout, 'limited: no limits\n')
+  const intake = await limit('--intake', '100/s', '--intake-burst', '200')
+  assert.equal(intake.stdout, 'limited: 100/s (burst 200) coming in\n')
+  assert.equal((await limit('--intake', 'none')).stdout, 'limited: no limits\n')
   assert.equal((await store.run('queues', 'limit', 'limted')).code, 3)
   const early = await store.run('queues', 'limit', 'early', '--rate', '1/s')
   assert.deepEqual([early.code, early.stdout], [0, 'early: 1/s (a new queue: it has had no job yet)\n'])
@@ -211,6 +221,9 @@ test('a queue is limited, says what holds, and is let go again', async () => {
     ['--rate', '5/0s'],
     ['--burst', '5'],
     ['--concurrency', '0'],
+    ['--depth', '10001'],
+    ['--depth-per-tenant', '5'],
+    ['--intake-burst', '5'],
   ])
     assert.equal((await limit(...wrong)).code, 2, wrong.join(' '))
 })

@@ -55,6 +55,44 @@ test('of many jobs those that fit are stored, and the others are refused one by 
   assert.deepEqual([kindFull!.limit, queueFull!.limit], [1, 4])
 })
 
+test('a tenant that has its part waiting is refused by name, and the others are not', async () => {
+  const { time, queue } = inMemory()
+  await time.runUntil(queue.limit('mail', { depth: { limit: 9, perTenant: 1 } }))
+  const of = (tenant: string | undefined) => mail.with({ n: 1 }, tenant === undefined ? {} : { tenant })
+  const results = await time.runUntil(queue.enqueueMany([of('a'), of('a'), of('b'), of(undefined), of(undefined)]))
+  const errors = results.map((result) => ('error' in result ? result.error : undefined))
+  assert.deepEqual(
+    errors.map((error) => error?.full),
+    [undefined, 'tenant', undefined, undefined, 'tenant'],
+  )
+  assert.match(errors[1]!.message, /^queue "mail" is full for tenant "a": 1 jobs wait, 1 may; try again in 1s$/)
+  assert.match(errors[4]!.message, /^queue "mail" is full for jobs without a tenant: 1 jobs wait, 1 may;/)
+  assert.deepEqual([errors[1]!.code, errors[1]!.depth, errors[1]!.limit], ['QUEUE_FULL', 1, 1])
+  await time.runUntil(queue.limit('mail', { depth: { limit: 9, perTenant: null } }))
+  await time.runUntil(queue.enqueue(mail, { n: 1 }, { tenant: 'a' }))
+})
+
+test('the intake of a queue refuses with its limit and when to try again, and an adaptive enqueue waits for it', async () => {
+  const { time, queue, listen } = inMemory()
+  const events = listen()
+  await time.runUntil(queue.limit('mail', { intake: { limit: 1, per: '10s' } }))
+  await time.runUntil(queue.enqueue(mail, { n: 1 }))
+  const { code, limit, retryAfterMs, message } = await time.runUntil(refusalOf(queue.enqueue(mail, { n: 2 })))
+  assert.deepEqual({ code, limit, retryAfterMs }, { code: 'RATE_LIMITED', limit: 1, retryAfterMs: 10_000 })
+  assert.equal(message, 'queue "mail" takes no more than 1 jobs in 10s; try again in 10s')
+  assert.deepEqual(
+    events.flatMap((event) => (event.type === 'job.refused' ? [event.reason] : [])),
+    ['early'],
+  )
+  const began = time.monotonic()
+  await time.runUntil(queue.enqueue(mail, { n: 3 }, { adaptive: true }))
+  // And then a little, so that those who were told the same do not all come at once.
+  const waited = time.monotonic() - began
+  assert.ok(waited >= 10_000 && waited < 20_000, `${waited} ms`)
+  await time.runUntil(queue.limit('mail', { intake: null }))
+  await time.runUntil(queue.enqueue(mail, { n: 4 }))
+})
+
 test('limits of depth are checked, field by field', async () => {
   const { time, queue } = inMemory()
   const refused = async (depth: unknown, field: string, message: RegExp): Promise<void> => {
@@ -68,6 +106,8 @@ test('limits of depth are checked, field by field', async () => {
   await refused(10_001, 'depth', /from 1 to 10,000/)
   await refused({}, 'depth.limit', /is missing; give how many jobs of the queue may wait/)
   await refused({ limit: 5, kind: {} }, 'depth.kind', /did you mean "kinds"/)
+  await refused({ perTenant: 5 }, 'depth.limit', /is missing/)
+  await refused({ limit: 5, perTenant: 0 }, 'depth.perTenant', /from 1 to 10,000/)
   await refused({ limit: 5, kinds: { 'mail.bulk': 0 } }, 'depth.kinds.mail.bulk', /from 1 to 10,000/)
   await refused({ limit: 5, kinds: { 'no kind': 1 } }, 'depth.kinds', /no kind/)
   await refused({ limit: 5, kinds: [1] }, 'depth.kinds', /an object of kinds/)

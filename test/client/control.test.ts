@@ -139,6 +139,7 @@ test('limits are checked, set and told; what is not given stays', async () => {
     concurrency: 20,
     rate: { limit: 100, perMs: 1_000, burst: 100 },
     depth: null,
+    intake: null,
     perKey: null,
   })
   // What it held back may go on.
@@ -148,6 +149,7 @@ test('limits are checked, set and told; what is not given stays', async () => {
     concurrency: 20,
     rate: { limit: 5, perMs: 900_000, burst: 2 },
     depth: null,
+    intake: null,
     perKey: null,
   })
   await queue.limit('queue', { concurrency: null })
@@ -155,6 +157,7 @@ test('limits are checked, set and told; what is not given stays', async () => {
     concurrency: null,
     rate: { limit: 5, perMs: 900_000, burst: 2 },
     depth: null,
+    intake: null,
     perKey: null,
   })
   const refused: [unknown, string, string][] = [

@@ -4,12 +4,22 @@ import type { CapacityFacts, EnqueueOutcome, NewJob, Settlement } from '../../sr
 import type { Broken, Mutant } from './mutant.js'
 
 type Waiting = Broken['inside']['jobs']['waiting']
+type WaitingOf = Broken['inside']['jobs']['waitingOf']
 
 /** What waits is counted in another way. */
 function counting(store: Broken, count: (waiting: Waiting, queue: string, kind?: string) => number): void {
   const { jobs } = store.inside
   const waiting = jobs.waiting.bind(jobs)
   jobs.waiting = (queue, kind) => count(waiting, queue, kind)
+}
+
+/** What waits of a tenant is counted in another way. */
+function countingTenants(
+  { inside: { jobs } }: Broken,
+  count: (waitingOf: WaitingOf, queue: string, tenant: string | undefined) => number,
+): void {
+  const waitingOf = jobs.waitingOf.bind(jobs)
+  jobs.waitingOf = (queue, tenant) => count(waitingOf, queue, tenant)
 }
 
 /** All of the queue are told what the first one hears that is full. */
@@ -99,6 +109,44 @@ export const MUTANTS_OF_DEPTH: Mutant[] = [
     caught: ['depth: a kind may have a limit of its own, inside that of its queue'],
     spoil(store) {
       counting(store, (waiting, queue) => waiting(queue))
+    },
+  },
+  {
+    name: 'the limit of a tenant counts the whole queue',
+    caught: ['depth: no tenant has more waiting than its part'],
+    spoil({ inside }) {
+      inside.jobs.waitingOf = (queue) => inside.jobs.waiting(queue)
+    },
+  },
+  {
+    name: 'the limit of a tenant does not count what is delayed',
+    caught: [
+      'depth: no tenant has more waiting than its part',
+      'depth: a tenant counts what waits of it, wherever that came from',
+    ],
+    spoil(store) {
+      countingTenants(store, (waitingOf, queue, tenant) => {
+        const { jobs } = store.inside
+        const later = [...jobs.delayed.items()].filter((job) => job.queue === queue && job.spec.tenant === tenant)
+        return waitingOf(queue, tenant) - later.length
+      })
+    },
+  },
+  {
+    name: 'jobs without a tenant have no limit of one',
+    caught: ['depth: jobs without a tenant are one tenant'],
+    spoil(store) {
+      countingTenants(store, (waitingOf, queue, tenant) => (tenant === undefined ? 0 : waitingOf(queue, tenant)))
+    },
+  },
+  {
+    name: 'what runs of a tenant counts as waiting',
+    caught: ['depth: a tenant counts what waits of it, wherever that came from'],
+    spoil(store) {
+      countingTenants(store, (waitingOf, queue, tenant) => {
+        const running = [...store.inside.jobs.inState('running').items()]
+        return waitingOf(queue, tenant) + running.filter(({ spec }) => spec.tenant === tenant).length
+      })
     },
   },
   {

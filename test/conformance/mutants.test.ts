@@ -10,6 +10,7 @@ import { Broken } from './mutant.js'
 import { MUTANTS_OF_DEAD } from './mutants-of-dead.js'
 import { MUTANTS_OF_DEPTH } from './mutants-of-depth.js'
 import { MUTANTS_OF_FACTS } from './mutants-of-facts.js'
+import { MUTANTS_OF_INTAKE } from './mutants-of-intake.js'
 import { MUTANTS_OF_JOB_KEYS } from './mutants-of-job-keys.js'
 import { MUTANTS_OF_KEEPING } from './mutants-of-keeping.js'
 import { MUTANTS_OF_LIMITS } from './mutants-of-limits.js'
@@ -26,6 +27,7 @@ for (const mutant of [
   ...MUTANTS_OF_JOB_KEYS,
   ...MUTANTS_OF_TENANTS,
   ...MUTANTS_OF_DEPTH,
+  ...MUTANTS_OF_INTAKE,
   ...MUTANTS_OF_FACTS,
 ]) {
   class Spoilt extends Broken {

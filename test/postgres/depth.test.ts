@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { DEPTH_LIMITS } from '../../src/storage/postgres/migrations/0007-depth-limits.js'
 import { schemaName, withSchema } from '../../src/storage/postgres/schema-name.js'
-import type { EnqueueOutcome, Storage } from '../../src/storage/storage.js'
+import type { EnqueueOutcome, NewJob, Storage } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
 
@@ -15,11 +15,13 @@ after(() => store.drop())
 
 const jobs = (queue: string, count: number) => Array.from({ length: count }, () => newJob({ queue }))
 
+const LATER: Partial<NewJob> = { due: { delayMs: 3_600_000 } }
+
 const stored = (outcomes: readonly EnqueueOutcome[]): number =>
   outcomes.filter(({ status }) => status === 'created').length
 
-async function limit(queue: string, depth: number): Promise<void> {
-  await store.storage.control.limit(queue, { depth: { limit: depth, kinds: {} } })
+async function limit(queue: string, depth: number, perTenant: number | null = null): Promise<void> {
+  await store.storage.control.limit(queue, { depth: { limit: depth, perTenant, kinds: {} } })
 }
 
 async function waiting(queue: string): Promise<number> {
@@ -75,6 +77,53 @@ test('one caller after another comes to the limit exactly, and every refusal say
   await limit('exact', 50)
   const [over] = await store.storage.enqueue(jobs('exact', 1))
   assert.ok(over?.status === 'full' && over.depth > 50 && over.depth <= 100)
+})
+
+test('a full tenant is refused to the job under producers of many, and holds up none of the others', async () => {
+  await limit('shared', 2_000, 50)
+  const tenants = Array.from({ length: 20 }, (_, n) => `tenant ${n}`)
+  const of = (tenant: string, more: Partial<NewJob> = {}) =>
+    newJob({ queue: 'shared', spec: { ...newJob().spec, tenant }, ...more })
+  // One after another it is exact, ready and delayed ones together, in calls that mix tenants.
+  const call = (count: number) =>
+    tenants.flatMap((tenant) => Array.from({ length: count }, (_, n) => of(tenant, n % 2 === 0 ? {} : LATER)))
+  assert.equal(stored(await store.storage.enqueue(call(30))), 600)
+  const outcomes = await store.storage.enqueue(call(30))
+  assert.equal(stored(outcomes), 400)
+  const perTenant = { limit: 50, depth: 50, scope: 'tenant', retryAfterMs: 1_000 }
+  assert.deepEqual(outcomes[29], { status: 'full', ...perTenant })
+  // Then each tenant's jobs go, and eight producers fill it again at once: over by no more than was under way.
+  await store.storage.control.purge('shared', 2_000)
+  const handles = Array.from({ length: 8 }, () => store.open({ connections: 1 }))
+  await Promise.all(
+    handles.map(async (handle) => {
+      for (let round = 0; round < 12; round++)
+        await handle.enqueue(tenants.slice(0, 4).flatMap((tenant) => [of(tenant), of(tenant, LATER)]))
+    }),
+  )
+  const counts =
+    await store.sql(`select count(*)::int as n from (select lane, spec from :s.ready union all select lane, spec from :s.delayed) w
+    where w.lane / 64 = (select id from :s.queue where name = 'shared') group by spec ->> 'tenant'`)
+  assert.equal(counts.length, 4)
+  for (const { n } of counts) assert.ok((n as number) >= 50 && (n as number) <= 50 + 7 * 2, `${n} wait of one tenant`)
+})
+
+test('in a caller’s transaction a tenant is counted with what the transaction has put in', async () => {
+  await limit('tenants in tx', 9, 2)
+  const of = (tenant: string | undefined, more: Partial<NewJob> = {}) =>
+    newJob({ queue: 'tenants in tx', spec: { ...newJob().spec, ...(tenant === undefined ? {} : { tenant }) }, ...more })
+  const client = await store.client()
+  await client.query('begin')
+  const words = async (...jobs: NewJob[]) =>
+    (await store.storage.enqueue(jobs, { tx: client })).map(({ status }) => status)
+  assert.deepEqual(await words(of('a'), of('a', LATER), of('a'), of('b')), ['created', 'created', 'full', 'created'])
+  assert.deepEqual(await words(of('a'), of('b'), of('b', LATER)), ['full', 'created', 'full'])
+  assert.deepEqual(await words(of(undefined), of(undefined), of(undefined)), ['created', 'created', 'full'])
+  await client.query('rollback')
+  assert.deepEqual(
+    (await store.storage.enqueue([of('a'), of('a')])).map(({ status }) => status),
+    ['created', 'created'],
+  )
 })
 
 test('a caller’s transaction counts what is committed and its own, and holds nobody else up', async () => {

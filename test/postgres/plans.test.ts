@@ -7,6 +7,7 @@ import { Beats } from '../../src/storage/postgres/beat.js'
 import { Database } from '../../src/storage/postgres/database.js'
 import { openPostgres, type PostgresStorage } from '../../src/storage/postgres/index.js'
 import { Settle } from '../../src/storage/postgres/settle.js'
+import type { DepthLimit } from '../../src/storage/storage.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch, withYesterday } from '../support/postgres.js'
 
@@ -138,8 +139,13 @@ test('enqueue, with keys and without', async () => {
 test('a full queue is counted to its limit and no further, plain and with kinds', async () => {
   const keyed = () => newJob({ idempotency: { key: `k${Math.random()}`, payloadHash: 'h', retentionMs: 1_000 } })
   try {
-    for (const kinds of [{}, { kind: 40 }] as Record<string, number>[]) {
-      await storage.control.limit('queue', { depth: { limit: 50, kinds } })
+    const parts: Omit<DepthLimit, 'limit'>[] = [
+      { perTenant: null, kinds: {} },
+      { perTenant: null, kinds: { kind: 40 } },
+      { perTenant: 20, kinds: {} },
+    ]
+    for (const part of parts) {
+      await storage.control.limit('queue', { depth: { limit: 50, ...part } })
       for (const enqueue of [
         () => storage.enqueue([newJob(), newJob({ priority: 9 })]),
         () => storage.enqueue([keyed()]),
@@ -149,6 +155,16 @@ test('a full queue is counted to its limit and no further, plain and with kinds'
   } finally {
     await storage.control.limit('queue', { depth: null })
   }
+})
+
+test('what waits of a tenant is counted with its queue, ready and delayed, and no further', async () => {
+  await storage.control.limit('shared', { depth: { limit: 80, perTenant: 30, kinds: {} } })
+  const of = (tenant: string, delayMs = 0) =>
+    newJob({ queue: 'shared', spec: { ...newJob().spec, tenant }, due: { delayMs } })
+  for (const tenant of ['a', 'b'])
+    await storage.enqueue(Array.from({ length: 30 }, (_, n) => of(tenant, n % 2 === 0 ? 0 : 3_600_000)))
+  for (const sent of [() => [of('a'), of('b', 60_000)], () => [of('a'), newJob({ queue: 'shared', chosen: true })]])
+    assertProbes(await plansOf(async () => assert.equal((await storage.enqueue(sent()))[0]!.status, 'full')), 250)
 })
 
 test('promote and expire take the earliest', async () => {

@@ -62,13 +62,23 @@ const ENQUEUE: Walk<Own> = {
       ['created', 'created'],
     )
     const queue = realEnv.id()
-    await owner.control.limit(queue, { depth: { limit: 1, kinds: { kind: 1 } } })
+    await owner.control.limit(queue, { depth: { limit: 1, perTenant: 1, kinds: { kind: 1 } } })
     const bounded = [newJob({ queue }), newJob({ queue })]
     const keyed = newJob({ queue, idempotency: { ...idempotency, key: queue } })
     const outcomes = [...(await store.enqueue(bounded)), ...(await store.enqueue([keyed]))]
     assert.deepEqual(
       outcomes.map(({ status }) => status),
       ['created', 'full', 'full'],
+    )
+    const metered = realEnv.id()
+    await owner.control.limit(metered, { intake: { limit: 1, perMs: MONTH_MS, burst: 1 } })
+    const arrivals = [
+      ...(await store.enqueue([newJob({ queue: metered }), newJob({ queue: metered })])),
+      ...(await store.enqueue([newJob({ queue: metered, idempotency: { ...idempotency, key: metered } })])),
+    ]
+    assert.deepEqual(
+      arrivals.map(({ status }) => status),
+      ['created', 'early', 'early'],
     )
   },
   claim: async ({ store, owner }) => {
@@ -147,7 +157,12 @@ const CONTROL: Walk<Control> = {
   order: ({ store }) => store.control.order('steered', 'strict'),
   limit: ({ store }) => {
     const rate = { limit: 1, perMs: 1_000, burst: 1 }
-    return store.control.limit('steered', { concurrency: 3, rate, depth: { limit: 9, kinds: {} } })
+    return store.control.limit('steered', {
+      concurrency: 3,
+      rate,
+      depth: { limit: 9, perTenant: 3, kinds: {} },
+      intake: rate,
+    })
   },
   purge: async ({ store, owner }) => {
     await owner.enqueue([newJob({ queue: 'purged' }), newJob({ queue: 'purged', due: { delayMs: 60_000 } })])

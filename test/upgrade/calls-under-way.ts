@@ -15,7 +15,7 @@ import { until } from '../support/until.js'
 import { factsOf, loadRelease, RELEASES, releaseClient } from './release.js'
 
 /** The last step of the upgrade: it changes what claims and beats are in the middle of. */
-const LONG_NUMBERS = 13
+const LONG_NUMBERS = 15
 
 interface Stage {
   schema: string

@@ -33,7 +33,7 @@ const GROUPS: readonly [group: string, words: readonly string[]][] = [
   ['Looking', ['get', 'list', 'match', 'counts', 'facts', 'queues', 'workers']],
   ['Order and limit keys', ['job keys']],
   ['Fair shares', ['tenants']],
-  ['Limits', ['limits', 'depth', 'capacity']],
+  ['Limits', ['limits', 'depth', 'intake', 'capacity']],
   ['Hints', ['wake']],
 ]
 

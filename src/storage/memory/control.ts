@@ -47,6 +47,7 @@ export function controlOf(state: MemoryState): Control {
     limit: async (queue, limits) => {
       const row = state.queues.ensure(queue)
       if (limits.rate !== undefined && !isSameRate(limits.rate, row.limits.rate)) row.starts = FULL
+      if (limits.intake !== undefined && !isSameRate(limits.intake, row.limits.intake)) row.arrivals = FULL
       row.limits = { ...row.limits, ...limits }
       // What a lower limit of keys has blocked.
       if (limits.perKey !== undefined) toFronts(state, state.jobs.permits.free(queue, limits.perKey))

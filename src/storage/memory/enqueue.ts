@@ -1,6 +1,6 @@
 /** How jobs come in. Called by MemoryStorage. */
 import { QueueError } from '../../core/errors.js'
-import { type Full, retryAfterMs } from '../../core/limits.js'
+import { type Early, type Full, retryAfterMs, taken, tokensAt, untilToken } from '../../core/limits.js'
 import type { EnqueueOptions, EnqueueOutcome, NewJob } from '../storage.js'
 import { copyOfSpec } from './copy.js'
 import type { JobRow } from './jobs.js'
@@ -33,20 +33,34 @@ function enqueueOne(state: MemoryState, job: NewJob, now: number): EnqueueOutcom
   if (state.queues.get(job.queue).draining) return { status: 'draining' }
   const full = fullOf(state, job, now)
   if (full !== undefined) return { status: 'full', ...full }
+  const early = withoutToken(state, job, now)
+  if (early !== undefined) return { status: 'early', ...early }
   store(state, job, now)
   return { status: 'created' }
 }
 
-/** The limit of the whole queue first, then that of the kind. */
-function fullOf(state: MemoryState, { queue, kind }: NewJob, now: number): Full | undefined {
+/** The limit of the whole queue first, then that of the kind, then that of the tenant. */
+function fullOf(state: MemoryState, { queue, kind, spec }: NewJob, now: number): Full | undefined {
   const { depth: limits } = state.queues.get(queue).limits
   if (limits === null) return undefined
   const scopes = [
     { scope: 'queue', depth: state.jobs.waiting(queue), limit: limits.limit },
     { scope: 'kind', depth: state.jobs.waiting(queue, kind), limit: limits.kinds[kind] ?? Infinity },
+    { scope: 'tenant', depth: state.jobs.waitingOf(queue, spec.tenant), limit: limits.perTenant ?? Infinity },
   ] as const
   const reached = scopes.find(({ depth, limit }) => depth >= limit)
   return reached && { ...reached, retryAfterMs: retryAfterMs(reached, drained(state, queue, now)) }
+}
+
+/** Takes a token of the queue's intake, where it has one. */
+function withoutToken(state: MemoryState, { queue }: NewJob, now: number): Early | undefined {
+  const row = state.queues.ensure(queue)
+  const { intake } = row.limits
+  if (intake === null) return undefined
+  if (tokensAt(row.arrivals, intake, now) === 0)
+    return { limit: intake.limit, perMs: intake.perMs, retryAfterMs: Math.ceil(untilToken(row.arrivals, intake, now)) }
+  row.arrivals = taken(row.arrivals, intake, now, 1)
+  return undefined
 }
 
 function store(state: MemoryState, job: NewJob, now: number): void {

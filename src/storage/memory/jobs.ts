@@ -74,6 +74,8 @@ export class JobTable {
   private readonly states = new Map(JOB_STATES.map((state) => [state, new SortedList<JobRow>(naturalKey)]))
   private readonly countsByQueue = new Map<string, Record<JobState, number>>()
   private readonly countsByKind = new Map<string, Record<JobState, number>>()
+  /** What waits of each tenant of a queue; no entry of one of whom nothing does. */
+  private readonly waitingByTenant = new Map<string, number>()
   private positions = 0
   private nths = 0
 
@@ -100,6 +102,11 @@ export class JobTable {
     const { ready, delayed, retrying, blocked } =
       kind === undefined ? this.counts(queue) : (this.countsByKind.get(`${queue} ${kind}`) ?? noCounts())
     return ready + delayed + retrying + blocked
+  }
+
+  /** Jobs of one tenant of a queue that wait; undefined: those without a tenant. */
+  waitingOf(queue: string, tenant: string | undefined): number {
+    return this.waitingByTenant.get(tenantKey(queue, tenant)) ?? 0
   }
 
   /** A new job; it is ready when it is due, else delayed. */
@@ -230,6 +237,13 @@ export class JobTable {
   private count(job: JobRow, by: 1 | -1): void {
     entryOf(this.countsByQueue, job.queue, noCounts)[job.state] += by
     entryOf(this.countsByKind, `${job.queue} ${job.kind}`, noCounts)[job.state] += by
+    if (isWaiting(job)) this.countTenant(tenantKey(job.queue, job.spec.tenant), by)
+  }
+
+  private countTenant(key: string, by: 1 | -1): void {
+    const count = (this.waitingByTenant.get(key) ?? 0) + by
+    if (count === 0) this.waitingByTenant.delete(key)
+    else this.waitingByTenant.set(key, count)
   }
 }
 
@@ -238,12 +252,17 @@ export function neverStarted(job: JobRow): boolean {
   return job.history?.firstStartedAt === undefined
 }
 
+function isWaiting({ place }: JobRow): boolean {
+  return place === 'ready' || place === 'delayed'
+}
+
+/** Names of queues have no space. */
+function tenantKey(queue: string, tenant = ''): string {
+  return `${queue} ${tenant}`
+}
+
 function mayExpire(job: JobRow): boolean {
-  return (
-    (job.place === 'ready' || job.place === 'delayed' || job.place === 'blocked') &&
-    job.expiresAt !== null &&
-    neverStarted(job)
-  )
+  return isWaiting(job) && job.expiresAt !== null && neverStarted(job)
 }
 
 function naturalKey(job: JobRow): SortKey {

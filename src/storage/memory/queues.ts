@@ -3,9 +3,10 @@ import { type Bucket, NO_LIMITS } from '../../core/limits.js'
 import type { QueueView } from '../storage.js'
 import { entryOf } from './entry.js'
 
-/** A queue, and how full the bucket of its rate is. */
+/** A queue, and how full the buckets of its rate and of its intake are. */
 export interface QueueRow extends QueueView {
   starts: Bucket
+  arrivals: Bucket
 }
 
 export const FULL: Bucket = Object.freeze({ takenUntil: Number.NEGATIVE_INFINITY })
@@ -35,10 +36,18 @@ export class QueueTable {
   /** By name. */
   all(): QueueView[] {
     const rows = [...this.rows.values()].sort((a, b) => (a.queue < b.queue ? -1 : 1))
-    return rows.map(({ starts: _, ...view }) => structuredClone(view))
+    return rows.map(({ starts: _, arrivals: __, ...view }) => structuredClone(view))
   }
 }
 
 function defaults(queue: string): QueueRow {
-  return { queue, paused: false, draining: false, order: 'ageing', limits: { ...NO_LIMITS }, starts: FULL }
+  return {
+    queue,
+    paused: false,
+    draining: false,
+    order: 'ageing',
+    limits: { ...NO_LIMITS },
+    starts: FULL,
+    arrivals: FULL,
+  }
 }

@@ -226,19 +226,27 @@ function pacesTogether(all: readonly CapacityFacts[], count: number): CapacityFa
   return { count: Math.round(scaled.reduce((sum, one) => sum + one, 0)), sinceMs }
 }
 
-/** A limit holds in each store, so all of them have as much together; none where one has none. */
+/**
+ * A limit holds in each store, so all of them have as much together; none where one has none. Those of single tenants and keys
+ * are those of one store.
+ */
 function limitsTogether(all: readonly QueueLimits[]): QueueLimits {
-  const sum = (numbers: (number | null)[]): number | null =>
-    numbers.reduce((total, one) => (total === null || one === null ? null : total + one), 0)
-  const rates = all.map(({ rate }) => rate)
-  const perMs = rates[0]?.perMs ?? 1
-  const limit = sum(rates.map((rate) => rate && (rate.limit / rate.perMs) * perMs))
-  const depth = sum(all.map(({ depth: one }) => one?.limit ?? null))
+  const depth = sumOf(all.map(({ depth: one }) => one?.limit ?? null))
   return {
-    concurrency: sum(all.map(({ concurrency }) => concurrency)),
-    rate: limit === null ? null : { limit, perMs, burst: sum(rates.map((rate) => rate?.burst ?? null))! },
-    depth: depth === null ? null : { limit: depth, kinds: {} },
-    // Of each key in each store.
+    concurrency: sumOf(all.map(({ concurrency }) => concurrency)),
+    rate: rateTogether(all.map(({ rate }) => rate)),
+    depth: depth === null ? null : { limit: depth, perTenant: all[0]?.depth?.perTenant ?? null, kinds: {} },
+    intake: rateTogether(all.map(({ intake }) => intake)),
     perKey: all[0]?.perKey ?? null,
   }
+}
+
+function sumOf(numbers: readonly (number | null)[]): number | null {
+  return numbers.reduce((total, one) => (total === null || one === null ? null : total + one), 0)
+}
+
+function rateTogether(rates: readonly QueueLimits['rate'][]): QueueLimits['rate'] {
+  const perMs = rates[0]?.perMs ?? 1
+  const limit = sumOf(rates.map((rate) => rate && (rate.limit / rate.perMs) * perMs))
+  return limit === null ? null : { limit, perMs, burst: sumOf(rates.map((rate) => rate?.burst ?? null))! }
 }

@@ -32,8 +32,8 @@ export async function readCatalog(database: Database, schema: SchemaName): Promi
   return { facts, functions: functions as unknown as FoundFunction[] }
 }
 
-/** Day tables are as their parent is; what belongs to them is left out. */
-const OURS = `c.relnamespace = (select n.oid from pg_namespace n where n.nspname = $1) and not c.relispartition and c.relname !~ '^ended_[0-9]{8}$'`
+/** Day tables are as their parent is; what belongs to them is left out, and so are the sequences of intakes. */
+const OURS = `c.relnamespace = (select n.oid from pg_namespace n where n.nspname = $1) and not c.relispartition and c.relname !~ '^(ended_[0-9]{8}|intake_[0-9]+)$'`
 
 /** A type of the schema itself is named without it. */
 const TYPE = `case when t.typnamespace = c.relnamespace then case when t.typelem <> 0 then e.typname || '[]' else t.typname end else format_type(a.atttypid, a.atttypmod) end`

@@ -119,7 +119,7 @@ export class PostgresControl implements Control {
 
   async limit(queue: string, limits: Partial<QueueLimits>): Promise<void> {
     const id = await this.queues.id(queue)
-    const { concurrency, rate, depth, perKey } = limits
+    const { concurrency, rate, depth, intake, perKey } = limits
     await this.database.ask(limitStatement(this.schema), [
       id,
       concurrency !== undefined,
@@ -131,6 +131,11 @@ export class PostgresControl implements Control {
       depth !== undefined,
       depth?.limit ?? null,
       depth ? JSON.stringify(depth.kinds) : null,
+      depth?.perTenant ?? null,
+      intake !== undefined,
+      intake?.limit ?? null,
+      intake ? microseconds(intake.perMs) : null,
+      intake?.burst ?? null,
       perKey !== undefined,
       perKey ? JSON.stringify(perKey) : null,
     ])
@@ -192,12 +197,14 @@ export class PostgresControl implements Control {
   }
 }
 
-/** What is not given stays; a changed rate begins with a full bucket. The queue says whether enqueues have to count. */
+/** What is not given stays; a changed rate or intake begins with a full bucket. The queue says whether enqueues have to count. */
 function limitStatement(schema: string): Statement {
   return {
     name: 'lh_limit',
-    text: `with limited as (insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds, key_limits)
-      values ($1::int, $3::int, $5::int, $6::bigint, $7::int, $9::int, $10::json, $12::json)
+    text: `with before as materialized (select x.intake_count, x.intake_us, x.intake_burst from ${schema}.queue_limit x where x.queue = $1::int),
+      limited as (insert into ${schema}.queue_limit as x (queue, concurrency, rate_count, rate_us, rate_burst, depth, depth_kinds, depth_tenant,
+        intake_count, intake_us, intake_burst, key_limits)
+      values ($1::int, $3::int, $5::int, $6::bigint, $7::int, $9::int, $10::json, $11::int, $13::int, $14::bigint, $15::int, $17::json)
       on conflict (queue) do update set
         concurrency = case when $2::boolean then excluded.concurrency else x.concurrency end,
         rate_count = case when $4::boolean then excluded.rate_count else x.rate_count end,
@@ -207,9 +214,15 @@ function limitStatement(schema: string): Statement {
           (excluded.rate_count, excluded.rate_us, excluded.rate_burst) then excluded.rate_taken else x.rate_taken end,
         depth = case when $8::boolean then excluded.depth else x.depth end,
         depth_kinds = case when $8::boolean then excluded.depth_kinds else x.depth_kinds end,
-        key_limits = case when $11::boolean then excluded.key_limits else x.key_limits end
-      returning queue, depth is not null as bounded)
-    update ${schema}.queue q set bounded = l.bounded from limited l where q.id = l.queue and q.bounded <> l.bounded`,
+        depth_tenant = case when $8::boolean then excluded.depth_tenant else x.depth_tenant end,
+        intake_count = case when $12::boolean then excluded.intake_count else x.intake_count end,
+        intake_us = case when $12::boolean then excluded.intake_us else x.intake_us end,
+        intake_burst = case when $12::boolean then excluded.intake_burst else x.intake_burst end,
+        key_limits = case when $16::boolean then excluded.key_limits else x.key_limits end
+      returning queue, depth is not null or intake_count is not null as bounded),
+    told as (update ${schema}.queue q set bounded = l.bounded from limited l where q.id = l.queue and q.bounded <> l.bounded)
+    select ${schema}.fill_intake(l.queue) from limited l
+     where $12::boolean and $13::int is not null and not exists (select from before b where (b.intake_count, b.intake_us, b.intake_burst) = ($13::int, $14::bigint, $15::int))`,
   }
 }
 

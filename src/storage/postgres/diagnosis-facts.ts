@@ -161,7 +161,10 @@ function daysText(namespace: string, schema: string): string {
       where c.relnamespace = ${namespace} and c.relkind = 'r' and c.relname ~ '^ended_[0-9]{8}$' order by c.relname limit ${TABLES_MAX}) d`
 }
 
-/** One right at a time: of several named together any one would do. The case: a table asked for as a sequence is an error. */
+/**
+ * One right at a time: of several named together any one would do. The case: a table asked for as a sequence is an error.
+ * Sequences of intakes are the owner's alone.
+ */
 function accessText(namespace: string): string {
   const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'].map((right) => `has_table_privilege(c.oid, '${right}')`)
   // What was migrated is only looked at.
@@ -169,7 +172,7 @@ function accessText(namespace: string): string {
   const used = `case when ${looked} then ${rights[0]} else ${rights.join(' and ')} end`
   const without = (kind: string, condition: string): string =>
     `coalesce((select json_agg(c.relname order by c.relname) from pg_class c where c.relnamespace = ${namespace} and (c.relkind ${kind})
-      and c.relname !~ '^ended_[0-9]{8}$' and not (${condition})), '[]')`
+      and c.relname !~ '^(ended_[0-9]{8}|intake_[0-9]+)$' and not (${condition})), '[]')`
   return `select current_user::text as role, has_schema_privilege(${namespace}, 'USAGE') as usage,
       ${without("in ('r', 'p') or c.relname = 'job'", used)} as tables, ${without("= 'S'", "case when c.relkind = 'S' then has_sequence_privilege(c.oid, 'USAGE') end")} as sequences,
       coalesce((select json_agg(p.proname order by p.proname) from pg_proc p where p.pronamespace = ${namespace} and not has_function_privilege(p.oid, 'EXECUTE')), '[]') as functions`

@@ -158,10 +158,13 @@ export class Enqueue {
     if (refused === null) return part.map(() => CREATED)
     // Answers are in the order of `part`, the store's ordinals in that of the groups.
     const full = new Map(refused.full?.map((bound) => [ordered[bound.o - 1], bound]))
+    const early = new Map(refused.early?.map((bound) => [ordered[bound.o - 1], bound]))
     return part.map((placed) => {
       if (refused.draining?.includes(queueOfLane(placed.lane))) return DRAINING
       const bound = full.get(placed)
-      return bound === undefined ? CREATED : fullOutcome(bound)
+      if (bound !== undefined) return fullOutcome(bound)
+      const wait = early.get(placed)
+      return wait === undefined ? CREATED : earlyOutcome(wait)
     })
   }
 
@@ -199,9 +202,18 @@ interface WireBound {
   since_us: number
 }
 
+/** What `without_token` says of an item. */
+interface WireWait {
+  o: number
+  most: number
+  per_us: number
+  wait_us: number
+}
+
 interface WireRefused {
   draining?: number[] | null
   full?: WireBound[] | null
+  early?: WireWait[] | null
 }
 
 function fullOutcome({ scope, most: limit, depth, ended: count, since_us: sinceUs }: WireBound): EnqueueOutcome {
@@ -209,8 +221,13 @@ function fullOutcome({ scope, most: limit, depth, ended: count, since_us: sinceU
   return { status: 'full', scope, depth, limit, retryAfterMs: retry }
 }
 
+function earlyOutcome({ most: limit, per_us: perUs, wait_us: waitUs }: WireWait): EnqueueOutcome {
+  return { status: 'early', limit, perMs: perUs / 1_000, retryAfterMs: Math.ceil(waitUs / 1_000) }
+}
+
 function outcomeOf(row: Row): EnqueueOutcome {
   if (row.status === 'full') return fullOutcome(row.bound as WireBound)
+  if (row.status === 'early') return earlyOutcome(row.bound as WireWait)
   if (row.status === 'known') return { status: 'refused', code: 'DUPLICATE_ID', cause: undefined }
   return { status: row.status, ...(row.first ? { id: row.first } : {}) } as EnqueueOutcome
 }

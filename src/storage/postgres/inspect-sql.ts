@@ -29,7 +29,8 @@ export function inspectStatements(schema: string): InspectStatements {
     list: listStatements(schema),
     queues: {
       name: 'lh_list_queues',
-      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds, x.key_limits
+      text: `select q.name, q.paused, q.draining, q.ordering, x.concurrency, x.rate_count, x.rate_us::float8 as rate_us, x.rate_burst, x.depth, x.depth_kinds, x.depth_tenant,
+          x.intake_count, x.intake_us::float8 as intake_us, x.intake_burst, x.key_limits
         from ${schema}.queue q left join ${schema}.queue_limit x on x.queue = q.id order by q.name`,
     },
     capacity: { name: 'lh_capacity', text: `select * from ${schema}.capacity_of($1)` },

@@ -18,6 +18,7 @@ import type {
   Count,
   DeadGroup,
   DeadGroups,
+  DepthLimit,
   Inspect,
   JobPage,
   JobView,
@@ -27,6 +28,7 @@ import type {
   QueueCounts,
   QueueLimits,
   QueueView,
+  RateLimit,
   WorkerView,
 } from '../storage.js'
 import { decodeSpec, INT_MAX, plainArray } from './codec.js'
@@ -230,21 +232,23 @@ const EXACT_MAX: Record<JobState, number> = {
 type WireMatch = [id: string, kind: string, queue: number, reason: DeadReason | null, cursor: string[]]
 
 function limitsOf(row: Row): QueueLimits {
-  const {
-    concurrency,
-    rate_count: limit,
-    rate_us: us,
-    rate_burst: burst,
-    depth,
-    depth_kinds: kinds,
-    key_limits: perKey,
-  } = row
   return {
-    concurrency: concurrency as number | null,
-    rate: limit === null ? null : { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number },
-    depth: depth === null ? null : { limit: depth as number, kinds: kinds as Record<string, number> },
-    perKey: perKey as KeyLimit | null,
+    concurrency: row.concurrency as number | null,
+    rate: rateOf(row.rate_count, row.rate_us, row.rate_burst),
+    depth: depthOf(row),
+    intake: rateOf(row.intake_count, row.intake_us, row.intake_burst),
+    perKey: row.key_limits as KeyLimit | null,
   }
+}
+
+function rateOf(limit: unknown, us: unknown, burst: unknown): RateLimit | null {
+  if (limit === null) return null
+  return { limit: limit as number, perMs: (us as number) / 1_000, burst: burst as number }
+}
+
+function depthOf({ depth, depth_tenant: perTenant, depth_kinds: kinds }: Row): DepthLimit | null {
+  if (depth === null) return null
+  return { limit: depth as number, perTenant: perTenant as number | null, kinds: kinds as DepthLimit['kinds'] }
 }
 
 function countsOf(count: (state: JobState) => Count): QueueCounts {

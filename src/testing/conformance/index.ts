@@ -13,6 +13,7 @@ import { DEPTH_CASES } from './cases/depth.js'
 import { ENQUEUE } from './cases/enqueue.js'
 import { FACTS } from './cases/facts.js'
 import { INSPECTION } from './cases/inspect.js'
+import { INTAKE_CASES } from './cases/intake.js'
 import { JOB_KEY_CASES } from './cases/job-keys.js'
 import { KEYS } from './cases/keys.js'
 import { LIMIT_CASES } from './cases/limits.js'
@@ -44,6 +45,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...TENANT_CASES,
   ...LIMIT_CASES,
   ...DEPTH_CASES,
+  ...INTAKE_CASES,
   ...CAPACITY_CASES,
   ...BEATS,
   ...SETTLEMENTS,

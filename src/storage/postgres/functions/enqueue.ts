@@ -4,7 +4,8 @@ export const ENQUEUE = `
 -- New jobs that may start now and have no key, in groups of one lane, kind and spec. p_payloads is one JSON array for
 -- each group, in an array: elements keep their own text, and nobody had to quote them; where p_sizes is null there is one
 -- group, and p_payloads is its array. p_order: places in the call, where groups took the jobs out of order. Null when all were
--- stored, else what was not: "draining", the queues that are being drained, and "full", what overflow() says of each item.
+-- stored, else what was not: "draining", the queues that are being drained, and "full" and "early", what overflow() and
+-- without_token() say of each item.
 create or replace function :schema.enqueue_plain(p_ids uuid[], p_payloads json, p_sizes int[], p_lanes int[], p_kinds text[], p_specs json[], p_order int[], p_always boolean)
 returns json language plpgsql as $$
 declare
@@ -12,8 +13,13 @@ declare
   v_queue record;
   v_draining int[];
   v_bounded boolean;
-  v_full bigint[];          -- items that find no room; null: nobody has asked
+  v_full bigint[];          -- items that find no room, or no token; null: nobody has asked
   v_bounds json;
+  v_early bigint[];
+  v_waits json;
+  v_item_lanes int[];       -- and kinds and specs, of each item
+  v_item_kinds text[];
+  v_item_specs json[];
   v_from int := 1;
   v_fair boolean;           -- a level has a fair list
   v_fair_lanes int[];       -- of each item, where it goes into such a list
@@ -28,7 +34,11 @@ begin
     if v_queue.draining then return json_build_object('draining', array[p_lanes[1] / 64]); end if;
     if v_queue.bounded then
       select array_agg(x.o), json_agg(x) into v_full, v_bounds
-        from :schema.overflow(array_fill(p_lanes[1], array[cardinality(p_ids)]), array_fill(p_kinds[1], array[cardinality(p_ids)]), null, null, '{}') x;
+        from :schema.overflow(array_fill(p_lanes[1], array[cardinality(p_ids)]), array_fill(p_kinds[1], array[cardinality(p_ids)]),
+          array_fill(p_specs[1], array[cardinality(p_ids)]), null, null, '{}') x;
+      select array_agg(x.o), json_agg(x) into v_early, v_waits
+        from :schema.without_token(array_fill(p_lanes[1], array[cardinality(p_ids)]), null, coalesce(v_full, '{}')) x;
+      v_full := v_full || v_early;
     end if;
     if v_queue.fair then
       insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, enqueued, due)
@@ -43,15 +53,17 @@ begin
        where v_full is null or u.o <> all(v_full);
     end if;
     if v_queue.told is not null then perform pg_notify(':channel', v_queue.told); end if;
-    return case when v_full is not null then json_build_object('full', v_bounds) end;
+    return case when v_full is not null then json_build_object('full', v_bounds, 'early', v_waits) end;
   end if;
   select array_agg(q.id) filter (where q.draining), bool_or(q.bounded), bool_or(q.fair <> 0) into v_draining, v_bounded, v_fair from :schema.queue q
    where q.id in (select lane / 64 from unnest(p_lanes) lane);
   if v_bounded then
-    select array_agg(x.o), json_agg(x) into v_full, v_bounds from (
-      select array_agg(p_lanes[s.g] order by s.g) as lanes, array_agg(p_kinds[s.g] order by s.g) as kinds
-        from (select g from generate_subscripts(p_sizes, 1) g, generate_series(1, p_sizes[g])) s) u,
-      :schema.overflow(u.lanes, u.kinds, null, p_order, '{}') x;
+    select array_agg(p_lanes[s.g] order by s.g), array_agg(p_kinds[s.g] order by s.g), array_agg(p_specs[s.g] order by s.g)
+      into v_item_lanes, v_item_kinds, v_item_specs from (select g from generate_subscripts(p_sizes, 1) g, generate_series(1, p_sizes[g])) s;
+    select array_agg(x.o), json_agg(x) into v_full, v_bounds from :schema.overflow(v_item_lanes, v_item_kinds, v_item_specs, null, p_order, '{}') x;
+    select array_agg(x.o), json_agg(x) into v_early, v_waits from :schema.without_token(v_item_lanes, p_order,
+      coalesce(v_full, '{}') || array(select u.o from unnest(v_item_lanes) with ordinality u(lane, o) where u.lane / 64 = any(v_draining))) x;
+    v_full := v_full || v_early;
   end if;
   if v_fair then
     with t as materialized (select row_number() over (order by s.g, s.i) as n, p_lanes[s.g] as lane, p_specs[s.g] as spec
@@ -76,12 +88,12 @@ begin
     v_from := v_from + p_sizes[g];
   end loop;
   perform :schema.hint(array(select distinct lane / 64 from unnest(p_lanes) lane), p_always);
-  return case when v_draining is not null or v_full is not null then json_build_object('draining', v_draining, 'full', v_bounds) end;
+  return case when v_draining is not null or v_full is not null then json_build_object('draining', v_draining, 'full', v_bounds, 'early', v_waits) end;
 end $$;
 
 -- New jobs of any form: delayed, with a key, with an expiry. One answer each, in the order of the call:
 -- 'created', 'duplicate', 'mismatch' (with the first job's id), 'known' (somebody chose an id that a job has, in any
--- place), 'draining' or 'full' (with what overflow() says of it). A key that is being decided in
+-- place), 'draining', 'full' or 'early' (with what overflow() or without_token() says of it). A key that is being decided in
 -- somebody's open transaction raises lock_not_available after a moment; the caller then halves its batch to find it.
 create or replace function :schema.enqueue_any(p_ids uuid[], p_lanes int[], p_kinds text[], p_payloads json[], p_specs json[],
   p_delays bigint[], p_ats bigint[], p_expires bigint[], p_keys text[], p_hashes text[], p_retentions bigint[], p_chosen boolean[], p_always boolean)
@@ -121,7 +133,7 @@ begin
   if v_bounded then
     -- What is not stored anyhow takes no room.
     select coalesce(array_agg(x.o), '{}'), array_agg(row_to_json(x)) into v_full, v_bounds
-      from :schema.overflow(p_lanes, p_kinds, p_keys, null, array(
+      from :schema.overflow(p_lanes, p_kinds, p_specs, p_keys, null, array(
         select u.o from unnest(p_ids, p_lanes, p_kinds, p_keys) with ordinality u(id, lane, kind, key, o)
          where u.lane / 64 = any(v_draining) or u.id = any(v_known) or u.o = any(v_repeats)
            or exists (select from :schema.idempotency i where i.kind = u.kind and i.key = u.key))) x;
@@ -163,21 +175,30 @@ begin
       when u.chosen and (u.id = any(v_known) or u.o = any(v_repeats)) then 'known'
       when u.lane / 64 = any(v_draining) then 'draining'
       when u.o = any(v_full) then 'full'
-      else 'created' end as verdict
+      else 'created' end as fitting
     from u),
+  m as materialized (select a.items[t.o] as o, row_to_json(t) as bound
+    from (select array_agg(v.lane order by v.o) as lanes, array_agg(v.o order by v.o) as items from v where v.fitting = 'created') a,
+      :schema.without_token(a.lanes, null, '{}') t where v_bounded),
+  -- Where the first of a key finds no token, the others of the call have none either.
+  l as materialized (select distinct on (v.id) v.id, v.kind, v.key, m.bound from m join v on v.o = m.o where v.is_new order by v.id, v.o),
+  k as (delete from :schema.idempotency i using l where i.kind = l.kind and i.key = l.key and i.id = l.id),
+  w as materialized (
+    select v.*, case when m.o is not null or l.id is not null then 'early' else v.fitting end as verdict, coalesce(m.bound, l.bound) as early
+      from v left join m on m.o = v.o left join l on l.id = v.first_id and v.fitting in ('duplicate', 'mismatch')),
   f as materialized (select p.* from (select array_agg(v.lane order by v.o) as lanes, array_agg(v.id order by v.o) as ids, array_agg(v.spec order by v.o) as specs
-      from v where v.verdict = 'created' and v.due <= v_now) a, :schema.fair_positions(a.lanes, a.ids, a.specs) p where v_fair),
+      from w v where v.verdict = 'created' and v.due <= v_now) a, :schema.fair_positions(a.lanes, a.ids, a.specs) p where v_fair),
   r as (insert into :schema.ready (lane, bytes, pos, id, kind, payload, spec, enqueued, due)
     select coalesce(f.lane, v.lane), octet_length(v.payload::text), coalesce(f.pos, v_now + v.o), v.id, v.kind, v.payload, v.spec,
         case when f.id is not null then v_now + v.o end, case when f.id is not null then v_now + v.o end
-      from v left join f on f.id = v.id where v.verdict = 'created' and v.due <= v_now),
+      from w v left join f on f.id = v.id where v.verdict = 'created' and v.due <= v_now),
   d as (insert into :schema.delayed (lane, bytes, due, id, kind, payload, spec, enqueued)
-    select v.lane, octet_length(v.payload::text), v.due, v.id, v.kind, v.payload, v.spec, v_now + v.o from v where v.verdict = 'created' and v.due > v_now),
+    select v.lane, octet_length(v.payload::text), v.due, v.id, v.kind, v.payload, v.spec, v_now + v.o from w v where v.verdict = 'created' and v.due > v_now),
   e as (insert into :schema.expiry (at, id)
     -- Reckoned from what a give-back takes for its enqueue, so that it finds this entry.
-    select v_now + v.o + v.expires, v.id from v where v.verdict = 'created' and v.expires is not null)
+    select v_now + v.o + v.expires, v.id from w v where v.verdict = 'created' and v.expires is not null)
   select v.verdict, case when v.verdict in ('duplicate', 'mismatch') then v.first_id end,
-    case v.verdict when 'full' then v_bounds[array_position(v_full, v.o)] end from v order by v.o;
+    case v.verdict when 'full' then v_bounds[array_position(v_full, v.o)] when 'early' then v.early end from w v order by v.o;
   perform :schema.hint(array(select distinct u.lane / 64 from unnest(p_lanes, p_delays, p_ats) u(lane, delay, at)
     -- A worker that knows of no due time looks for one each 20 s.
     where coalesce(u.at, v_now + u.delay) <= v_now + 20000000), p_always);

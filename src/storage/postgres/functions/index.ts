@@ -12,6 +12,7 @@ import { DAYS } from './days.js'
 import { DEPTH } from './depth.js'
 import { ENQUEUE } from './enqueue.js'
 import { HISTORY } from './history.js'
+import { INTAKE } from './intake.js'
 import { KEYS } from './keys.js'
 import { LEASE } from './lease.js'
 import { LIMITS } from './limits.js'
@@ -31,6 +32,7 @@ export const FUNCTIONS: string = [
   DEPTH,
   TENANTS,
   KEYS,
+  INTAKE,
   ENQUEUE,
   LEASE,
   LIMITS,

@@ -66,8 +66,13 @@ $$ select * from :schema.redrive_before(p_ids, p_force, null) $$;
 create or replace function :schema.enqueue_ready(p_ids uuid[], p_payloads json, p_sizes int[], p_lanes int[], p_kinds text[], p_specs json[], p_order int[], p_always boolean)
 returns int[] language plpgsql as $$
 declare
-  v_refused json := :schema.enqueue_plain(p_ids, p_payloads, p_sizes, p_lanes, p_kinds, p_specs, p_order, p_always);
+  v_refused json;
 begin
+  if exists (select from :schema.queue q where q.bounded and q.id in (select u.lane / 64 from unnest(p_lanes) u(lane))) then
+    perform :schema.must_have_tokens(p_lanes, coalesce(p_sizes, array[cardinality(p_ids)]));
+  end if;
+  v_refused := :schema.enqueue_plain(p_ids, p_payloads, p_sizes, p_lanes, p_kinds, p_specs, p_order, p_always);
+  if json_typeof(v_refused -> 'early') = 'array' then raise exception 'the queue takes no more at present'; end if;
   if json_typeof(v_refused -> 'full') = 'array' then raise exception 'the queue is full'; end if;
   return (select array_agg(x.value::int) from json_array_elements_text(nullif((v_refused -> 'draining')::text, 'null')::json) x);
 end $$;
@@ -76,9 +81,13 @@ create or replace function :schema.enqueue_mixed(p_ids uuid[], p_lanes int[], p_
   p_delays bigint[], p_ats bigint[], p_expires bigint[], p_keys text[], p_hashes text[], p_retentions bigint[], p_chosen boolean[], p_always boolean)
 returns table (status text, first uuid) language plpgsql as $$
 begin
+  if exists (select from :schema.queue q where q.bounded and q.id in (select u.lane / 64 from unnest(p_lanes) u(lane))) then
+    perform :schema.must_have_tokens(p_lanes, null);
+  end if;
   for status, first in select x.status, x.first from :schema.enqueue_any(p_ids, p_lanes, p_kinds, p_payloads, p_specs,
       p_delays, p_ats, p_expires, p_keys, p_hashes, p_retentions, p_chosen, p_always) x loop
     if status = 'full' then raise exception 'the queue is full'; end if;
+    if status = 'early' then raise exception 'the queue takes no more at present'; end if;
     return next;
   end loop;
 end $$;

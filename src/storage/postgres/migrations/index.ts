@@ -9,8 +9,10 @@ import { NO_PARALLEL } from './0005-no-parallel.js'
 import { QUEUE_LIMITS } from './0006-queue-limits.js'
 import { DEPTH_LIMITS } from './0007-depth-limits.js'
 import { TENANTS } from './0008-tenants.js'
-import { KEYS } from './0010-keys.js'
-import { LONG_NUMBERS } from './0013-long-numbers.js'
+import { TENANT_DEPTHS } from './0010-tenant-depths.js'
+import { INTAKES } from './0011-intakes.js'
+import { KEYS } from './0012-keys.js'
+import { LONG_NUMBERS } from './0015-long-numbers.js'
 
 interface Numbered {
   readonly version: number
@@ -71,10 +73,12 @@ export const MIGRATIONS: readonly Migration[] = [
       on: "(lane, coalesce(spec ->> 'tenant', ''), pos) where lane & 48 = 48",
     },
   },
+  { version: 10, name: 'limits of what may wait of a tenant', text: TENANT_DEPTHS, oldestClient: 1 },
+  { version: 11, name: 'limits of what comes in', text: INTAKES, oldestClient: 1 },
   // Together with the functions: those of before do not suit it.
-  { version: 10, name: 'keys', text: KEYS, oldestClient: 1 },
+  { version: 12, name: 'keys', text: KEYS, oldestClient: 1 },
   {
-    version: 11,
+    version: 13,
     name: 'ready by order key',
     oldestClient: 1,
     index: {
@@ -84,7 +88,7 @@ export const MIGRATIONS: readonly Migration[] = [
     },
   },
   {
-    version: 12,
+    version: 14,
     name: 'blocked by key',
     oldestClient: 1,
     index: {
@@ -93,7 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
       on: "((lane / 64), coalesce('o' || (spec ->> 'orderKey'), 'l' || (spec ->> 'limitKey')), due, id) where lane & 16 = 16",
     },
   },
-  { version: 13, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
+  { version: 15, name: 'long numbers', text: LONG_NUMBERS, oldestClient: 1 },
 ]
 
 /**

@@ -14,7 +14,7 @@ const NOTHING: CapacityFacts = {
   depth: { count: 0, exact: true },
   drained: { count: 0, sinceMs: 0 },
   ranMs: null,
-  limits: { concurrency: null, rate: null, depth: null, perKey: null },
+  limits: { concurrency: null, rate: null, depth: null, intake: null, perKey: null },
 }
 
 /** What a worker of the kit says of itself. */
@@ -72,11 +72,20 @@ export const CAPACITY_CASES: ConformanceCase[] = [
         ],
       )
       await kit.control.pause('q')
-      await kit.control.limit('q', { concurrency: 3, depth: { limit: 5, kinds: { other: 2 } } })
+      await kit.control.limit('q', { concurrency: 3, depth: { limit: 5, perTenant: null, kinds: { other: 2 } } })
       const { paused, limits } = await kit.inspect.capacity('q')
       assert.deepEqual(
         [paused, limits],
-        [true, { concurrency: 3, rate: null, depth: { limit: 5, kinds: { other: 2 } }, perKey: null }],
+        [
+          true,
+          {
+            concurrency: 3,
+            rate: null,
+            depth: { limit: 5, perTenant: null, kinds: { other: 2 } },
+            intake: null,
+            perKey: null,
+          },
+        ],
       )
     },
   },

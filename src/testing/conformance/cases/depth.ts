@@ -1,6 +1,6 @@
 /** Cases about limits of what may wait: who is refused, and who never is. */
 import { strict as assert } from 'node:assert'
-import type { EnqueueOutcome, Full } from '../../../storage/storage.js'
+import type { DepthLimit, EnqueueOutcome, Full } from '../../../storage/storage.js'
 import type { ConformanceCase } from '../case.js'
 import { HOUR_MS, type JobSketch, type Kit } from '../kit.js'
 import { givenBack, idsOf, rejected, returned, threw } from '../worker.js'
@@ -104,6 +104,74 @@ export const DEPTH_CASES: ConformanceCase[] = [
     },
   },
   {
+    name: 'depth: no tenant has more waiting than its part',
+    promise: 'A queue limited to 2 jobs of a tenant refuses the third of each, and takes those of the others.',
+    needs: ['control'],
+    async run(kit) {
+      await limit(kit, 9, {}, 2)
+      const of = (tenant: string, more: JobSketch = {}) => kit.job({ ...more, spec: { tenant } })
+      // Jobs of a call, delayed ones and those of another priority, and each tenant's by itself.
+      const jobs = [of('a'), of('a', LATER), of('b'), of('a', { priority: 9 }), of('b', { key: 'k' }), of('b')]
+      const outcomes = await kit.store.enqueue(jobs)
+      assert.deepEqual(words(outcomes), ['created', 'created', 'created', 'full', 'created', 'full'])
+      assertFull(outcomes[3], { scope: 'tenant', limit: 2 })
+      for (const one of [of('a'), of('a', LATER), of('b', LATER), of('b', { key: 'new' })])
+        assertFull((await kit.store.enqueue([one]))[0], { scope: 'tenant', limit: 2 })
+      // What is refused takes nothing of the queue, a known key is answered, another queue is not meant.
+      assert.deepEqual(words(await kit.store.enqueue([of('b', { key: 'k' })])), ['duplicate'])
+      await kit.enqueueMany(3, { queue: 'other', spec: { tenant: 'a' } })
+      const call = [...'cdefgh'].map((tenant) => of(tenant))
+      const last = await kit.store.enqueue(call)
+      assert.deepEqual(words(last), ['created', 'created', 'created', 'created', 'created', 'full'])
+      assertFull(last[5], { scope: 'queue', limit: 9 })
+    },
+  },
+  {
+    name: 'depth: jobs without a tenant are one tenant',
+    promise: 'Who gives no tenant shares one part of the queue with all who give none.',
+    needs: ['control'],
+    async run(kit) {
+      // From before the first job with a tenant, where no turns were taken yet.
+      await kit.enqueueMany(1)
+      await limit(kit, 9, {}, 3)
+      const ofA: JobSketch = { spec: { tenant: 'a' } }
+      const outcomes = await kit.store.enqueue([kit.job(), kit.job(ofA), kit.job(LATER), kit.job(), kit.job(ofA)])
+      assert.deepEqual(words(outcomes), ['created', 'created', 'created', 'full', 'created'])
+      assertFull(outcomes[3], { scope: 'tenant', limit: 3 })
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(), kit.job({ priority: 9 })])), ['full', 'full'])
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(ofA)])), ['created'])
+    },
+  },
+  {
+    name: 'depth: a tenant counts what waits of it, wherever that came from',
+    promise: 'What workers take of a tenant makes room for it; its retries and what is given back take it.',
+    needs: ['control'],
+    async run(kit) {
+      const ofA: JobSketch = { spec: { tenant: 'a' } }
+      await limit(kit, 9, {}, 2)
+      await kit.enqueue(ofA, ofA, { spec: { tenant: 'b' } })
+      const worker = await kit.worker()
+      const held = await worker.take(3)
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(ofA), kit.job(ofA), kit.job(ofA)])), [
+        'created',
+        'created',
+        'full',
+      ])
+      const more = await worker.take(2)
+      const [retried, returnedToIt] = held.filter(({ job }) => job.spec.tenant === 'a')
+      await worker.settle(threw(retried!, HOUR_MS))
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(ofA), kit.job(ofA)])), ['created', 'full'])
+      await worker.settle(givenBack(returnedToIt!), ...more.map((one) => returned(one)))
+      assertFull((await kit.store.enqueue([kit.job(ofA)]))[0], { scope: 'tenant', limit: 2 })
+      await kit.control.purge('q', 9)
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(ofA), kit.job(ofA), kit.job(ofA)])), [
+        'created',
+        'created',
+        'full',
+      ])
+    },
+  },
+  {
     name: 'depth: a key that is known is answered, and a refused job takes none',
     promise:
       'A call that is sent again hears of its job, however full the queue is; `full` means that nothing was stored.',
@@ -152,16 +220,21 @@ export const DEPTH_CASES: ConformanceCase[] = [
       const producer = await kit.open()
       const ids = await kit.enqueueMany(5)
       await limit(kit, 3)
-      assert.deepEqual((await kit.inspect.queues())[0]?.limits.depth, { limit: 3, kinds: {} })
+      assert.deepEqual(await depthLimit(kit), { limit: 3, perTenant: null, kinds: {} })
       assert.deepEqual(words(await producer.enqueue([kit.job()])), ['full'])
       const worker = await kit.worker()
       assert.deepEqual(idsOf(await worker.take(2)), ids.slice(0, 2))
       assert.deepEqual(words(await producer.enqueue([kit.job()])), ['full'])
-      await limit(kit, 4, { work: 4 })
-      assert.deepEqual((await kit.inspect.queues())[0]?.limits.depth, { limit: 4, kinds: { work: 4 } })
+      await limit(kit, 4, { work: 4 }, 4)
+      assert.deepEqual(await depthLimit(kit), { limit: 4, perTenant: 4, kinds: { work: 4 } })
       assert.deepEqual(words(await producer.enqueue([kit.job(), kit.job()])), ['created', 'full'])
       await kit.control.limit('q', { concurrency: 1 })
       assert.deepEqual(words(await producer.enqueue([kit.job()])), ['full'])
+      await limit(kit, 9, {}, 4)
+      assert.deepEqual(words(await producer.enqueue([kit.job()])), ['full'])
+      await limit(kit, 9)
+      assert.deepEqual(words(await producer.enqueue([kit.job()])), ['created'])
+      await limit(kit, 1)
       await kit.control.limit('q', { depth: null })
       assert.deepEqual(words(await producer.enqueue([kit.job(), kit.job()])), ['created', 'created'])
     },
@@ -185,8 +258,17 @@ export const DEPTH_CASES: ConformanceCase[] = [
   },
 ]
 
-async function limit(kit: Kit, depth: number, kinds: Record<string, number> = {}): Promise<void> {
-  await kit.control.limit('q', { depth: { limit: depth, kinds } })
+async function limit(
+  kit: Kit,
+  depth: number,
+  kinds: Record<string, number> = {},
+  perTenant: number | null = null,
+): Promise<void> {
+  await kit.control.limit('q', { depth: { limit: depth, perTenant, kinds } })
+}
+
+async function depthLimit(kit: Kit): Promise<DepthLimit | null | undefined> {
+  return (await kit.inspect.queues())[0]?.limits.depth
 }
 
 function words(outcomes: readonly EnqueueOutcome[]): string[] {

@@ -160,7 +160,7 @@ export const INSPECTION: ConformanceCase[] = [
     async run(kit) {
       for (const state of JOB_STATES) {
         await inState(kit, state, 4)
-        const { jobs, cursors } = await kit.inspect.list({ state, limit: 4 })
+        const { jobs, cursors } = await kit.inspect.list({ state, limit: 9 })
         assert.equal(cursors.length, jobs.length)
         for (const [index, after] of cursors.entries()) {
           const rest = await kit.inspect.list({ state, limit: 9, after })
@@ -280,8 +280,8 @@ async function inState(kit: Kit, state: JobState, count: number): Promise<string
   return inTurn(kit, count, () => endIn(kit, worker, state))
 }
 
-/** The first one runs, and holds the key. */
-const BLOCKED = { kind: 'to-be-blocked', spec: { orderKey: 'of those' } }
+/** The first one runs, and holds the key. Of one tenant, so that they are together where jobs are spread over stores. */
+const BLOCKED = { kind: 'to-be-blocked', spec: { orderKey: 'of those', tenant: 'of those' } }
 
 /** A kind of its own, so that only the new job is taken. */
 async function endIn(kit: Kit, worker: TestWorker, state: JobState): Promise<string> {

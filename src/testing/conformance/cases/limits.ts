@@ -224,11 +224,11 @@ export const LIMIT_CASES: ConformanceCase[] = [
       await kit.control.pause('b')
       const rate = { limit: 100, perMs: 1_000, burst: 20 }
       assert.deepEqual(await limits(), [
-        ['a', { concurrency: 7, rate, depth: null, perKey: null }],
-        ['b', { concurrency: null, rate: null, depth: null, perKey: null }],
+        ['a', { concurrency: 7, rate, depth: null, intake: null, perKey: null }],
+        ['b', { concurrency: null, rate: null, depth: null, intake: null, perKey: null }],
       ])
       await kit.control.limit('a', { concurrency: null })
-      assert.deepEqual((await limits())[0], ['a', { concurrency: null, rate, depth: null, perKey: null }])
+      assert.deepEqual((await limits())[0], ['a', { concurrency: null, rate, depth: null, intake: null, perKey: null }])
     },
   },
 ]

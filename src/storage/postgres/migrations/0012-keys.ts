@@ -1,4 +1,4 @@
-/** Migration 10: order keys and limit keys. Applied by migrate.ts; `:schema` is the only substitution. */
+/** Migration 12: order keys and limit keys. Applied by migrate.ts; `:schema` is the only substitution. */
 
 export const KEYS = `
 -- Who holds permits of a key: ids of jobs that run, or whose order key waits for them. o before an order key, l before a

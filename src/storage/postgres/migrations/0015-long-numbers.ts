@@ -1,4 +1,4 @@
-/** Migration 13: numbers of claims of 64 bits. Applied by migrate.ts; `:schema` is the only substitution. */
+/** Migration 15: numbers of claims of 64 bits. Applied by migrate.ts; `:schema` is the only substitution. */
 
 export const LONG_NUMBERS = `
 -- Small tables, which hold what runs at this moment: all three at once, in the order in which a claim comes to them.
