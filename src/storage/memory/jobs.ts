@@ -253,7 +253,7 @@ export function neverStarted(job: JobRow): boolean {
 }
 
 function isWaiting({ place }: JobRow): boolean {
-  return place === 'ready' || place === 'delayed'
+  return place === 'ready' || place === 'delayed' || place === 'blocked'
 }
 
 /** Names of queues have no space. */

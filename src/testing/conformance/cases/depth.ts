@@ -144,7 +144,7 @@ export const DEPTH_CASES: ConformanceCase[] = [
   },
   {
     name: 'depth: a tenant counts what waits of it, wherever that came from',
-    promise: 'What workers take of a tenant makes room for it; its retries and what is given back take it.',
+    promise: 'What workers take of a tenant makes room for it; retries, what is given back or blocked take it.',
     needs: ['control'],
     async run(kit) {
       const ofA: JobSketch = { spec: { tenant: 'a' } }
@@ -169,6 +169,13 @@ export const DEPTH_CASES: ConformanceCase[] = [
         'created',
         'full',
       ])
+      await kit.control.purge('q', 9)
+      // The second one is blocked by the first.
+      const keyed: JobSketch = { spec: { tenant: 'a', orderKey: 'k' } }
+      await kit.enqueue(keyed, keyed)
+      await worker.take(1)
+      await worker.claim({ limit: 1 })
+      assert.deepEqual(words(await kit.store.enqueue([kit.job(ofA), kit.job(ofA)])), ['created', 'full'])
     },
   },
   {
