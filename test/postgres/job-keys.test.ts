@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type JobSpec, SPEC_DEFAULTS } from '../../src/core/job.js'
 import type { NewJob, Settlement, Storage } from '../../src/storage/storage.js'
+import { held } from '../support/held.js'
 import { completed, newJob, TestWorker } from '../support/jobs.js'
 import { type Scratch, scratch } from '../support/postgres.js'
 import { seeded } from '../support/proxy.js'
@@ -137,4 +138,20 @@ test('eight workers, sixty keys, connections cut all the time: no key is over it
     ),
     [{ ready: 0, delayed: 0 }],
   )
+})
+
+test('a cancel of a job that waits and of one that runs has no key in its hands while it waits for the lease', async () => {
+  const queue = 'cancel'
+  const [running, waiting] = [keyed(queue, { limitKey: 'k' }), keyed(queue, { limitKey: 'k' })]
+  await store.storage.enqueue([running])
+  const worker = await TestWorker.registered(store.storage)
+  await worker.claim({ limit: 1, queues: [{ queue, share: 1 }] })
+  await store.storage.enqueue([waiting])
+  // A settlement has the lease first, and then wants the key.
+  const settling = await held(store, 'select from :s.lease for update')
+  const cancelled = store.storage.control.cancel([waiting.id, running.id])
+  await settling.waitedFor()
+  await settling.client.query(`select from ${store.quoted}.permit where key = 'lk' for no key update nowait`)
+  await settling.commit()
+  assert.deepEqual(await cancelled, ['cancelled', 'signalled'])
 })

@@ -36,7 +36,6 @@ begin
     select array_agg(a.id order by a.id), array_agg(a.kind order by a.id), array_agg(a.lane / 64 order by a.id),
         ${keysOf('a')}
       into v_ids, v_kinds, v_queues, v_key_queues, v_keys, v_key_ids from a;
-    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
     return query select u.id, 'cancelled', u.kind, u.queue from unnest(v_ids, v_kinds, v_queues) u(id, kind, queue);
 
     if p_states is null or 'running' = any(p_states) then
@@ -48,6 +47,8 @@ begin
         from (select f.fence, array_agg(f.ordinal) as ordinals from f group by f.fence) m where l.fence = m.fence)
       select f.id, 'signalled', f.kind, f.lane / 64 from f;
     end if;
+    -- After the leases, as by settlements.
+    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
 
     -- Only those that would not be taken where they are: another one came there after the look, and is asked for again.
     if p_states is not null then

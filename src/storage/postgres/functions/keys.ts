@@ -115,7 +115,9 @@ begin
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
 end $$;
 
--- The safety net, and what a changed limit sets free: keys that have permits and jobs that wait for them.
+-- The safety net, and what a changed limit sets free: keys that have permits and jobs that wait for them. Those in other
+-- hands are left to these, and to the next call. In no order, so that order keys whose first job is ready, and not yet
+-- claimed, hide no others.
 create or replace function :schema.free_keys(p_queue int, p_limit int) returns void language plpgsql as $$
 declare
   v_queues int[];
@@ -125,7 +127,7 @@ begin
     select p.queue, p.key from :schema.permit p
      where (p_queue is null or p.queue = p_queue) and cardinality(p.holders) < coalesce(:schema.permits_of(p.queue, p.key), 2147483647)
        and exists (select from :schema.delayed d where d.lane / 64 = p.queue and d.${IS_BLOCKED} and ${BLOCKED_KEY} = p.key)
-     limit p_limit) k;
+     order by random() limit p_limit for no key update skip locked) k;
   if v_keys is not null then perform :schema.release(v_queues, v_keys, array_fill(null::uuid, array[cardinality(v_keys)])); end if;
 end $$;
 

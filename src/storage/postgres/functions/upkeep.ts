@@ -47,26 +47,28 @@ declare
   v_keys text[];
   v_key_ids uuid[];
 begin
-  perform :schema.free_keys(null, 100) where exists (select from :schema.queue q where q.keyed);
   select array_agg(e.ctid), array_agg(e.id) into v_rows, v_ids from (
     select x.ctid, x.id from :schema.expiry x where x.at <= v_now order by x.at limit p_limit for update skip locked) e;
-  if v_ids is null then return '[]'; end if;
-  with r as (delete from :schema.ready where ctid = any(array(select h.ctid from :schema.ready h where h.id = any(v_ids)
-      and :schema.is_late(h.history, h.spec, coalesce(h.enqueued, h.pos), v_now) for update skip locked)) returning id, kind, lane, payload, spec, history, coalesce(enqueued, pos) as enqueued),
-  d as (delete from :schema.delayed where ctid = any(array(select h.ctid from :schema.delayed h where h.id = any(v_ids)
-      and :schema.is_late(h.history, h.spec, h.enqueued, v_now) order by h.id for update skip locked))
-      returning id, kind, lane, payload, spec, history, enqueued),
-  a as materialized (select * from r union all select * from d),
-  i as (insert into :schema.dead (id, queue, level, kind, reason, enqueued, ended, payload, spec, history)
-    select id, lane / 64, lane % 16, kind, 'expired', :schema.instant(enqueued), :schema.instant(v_now), payload, spec,
-      :schema.history_with(history, json_build_object('at', v_now / 1000, 'attempt', 1, 'outcome', 'expired', 'note', 'not started in time')) from a)
-  select json_agg(json_build_array(id, kind, lane / 64)), ${keysOf('a')}
-    into v_moved, v_key_queues, v_keys, v_key_ids from a;
-  if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
-  -- What others had in their hands at that moment (to promote it, to claim it and fail) still waits: the next sweep looks again.
-  delete from :schema.expiry e where e.ctid = any(v_rows)
-    and not exists (select from :schema.ready h where h.id = e.id and :schema.is_late(h.history, h.spec, coalesce(h.enqueued, h.pos), v_now))
-    and not exists (select from :schema.delayed h where h.id = e.id and :schema.is_late(h.history, h.spec, h.enqueued, v_now));
+  if v_ids is not null then
+    with r as (delete from :schema.ready where ctid = any(array(select h.ctid from :schema.ready h where h.id = any(v_ids)
+        and :schema.is_late(h.history, h.spec, coalesce(h.enqueued, h.pos), v_now) for update skip locked)) returning id, kind, lane, payload, spec, history, coalesce(enqueued, pos) as enqueued),
+    d as (delete from :schema.delayed where ctid = any(array(select h.ctid from :schema.delayed h where h.id = any(v_ids)
+        and :schema.is_late(h.history, h.spec, h.enqueued, v_now) order by h.id for update skip locked))
+        returning id, kind, lane, payload, spec, history, enqueued),
+    a as materialized (select * from r union all select * from d),
+    i as (insert into :schema.dead (id, queue, level, kind, reason, enqueued, ended, payload, spec, history)
+      select id, lane / 64, lane % 16, kind, 'expired', :schema.instant(enqueued), :schema.instant(v_now), payload, spec,
+        :schema.history_with(history, json_build_object('at', v_now / 1000, 'attempt', 1, 'outcome', 'expired', 'note', 'not started in time')) from a)
+    select json_agg(json_build_array(id, kind, lane / 64)), ${keysOf('a')}
+      into v_moved, v_key_queues, v_keys, v_key_ids from a;
+    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
+    -- What others had in their hands at that moment (to promote it, to claim it and fail) still waits: the next sweep looks again.
+    delete from :schema.expiry e where e.ctid = any(v_rows)
+      and not exists (select from :schema.ready h where h.id = e.id and :schema.is_late(h.history, h.spec, coalesce(h.enqueued, h.pos), v_now))
+      and not exists (select from :schema.delayed h where h.id = e.id and :schema.is_late(h.history, h.spec, h.enqueued, v_now));
+  end if;
+  -- Last, as it waits for no key: locks of keys would be taken in two orders.
+  perform :schema.free_keys(null, 100) where exists (select from :schema.queue q where q.keyed);
   return coalesce(v_moved, '[]');
 end $$;
 `
