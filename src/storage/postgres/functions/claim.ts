@@ -197,11 +197,11 @@ declare
   v_found int;
 begin
   with k as materialized (${HEADS})
-  select array_agg(a.c order by a.key, a.pos), array_agg(a.id order by a.key, a.pos), array_agg(a.name order by a.key, a.pos),
+  select coalesce(array_agg(a.c order by a.key, a.pos), '{}'), array_agg(a.id order by a.key, a.pos), array_agg(a.name order by a.key, a.pos),
       array_agg(coalesce(a.due, a.pos) order by a.key, a.pos), count(*)
     into v_rows, v_ids, v_keys, v_dues, v_found from (
       ${IN_TURNS.keyed('k', `c, id, pos, due, ${keyText('spec')} as name`)}) a;
-  if array_position(v_keys, null) is null or cardinality(array_remove(v_keys, null)) > 0 then
+  if cardinality(array_remove(v_keys, null)) > 0 then
     select :schema.admit(p_lanes[1] / 64, array_agg(u.id order by u.o), array_agg(u.key order by u.o), array_agg(u.due order by u.o)) into v_goes
       from unnest(v_ids, v_keys, v_dues) with ordinality u(id, key, due, o) where u.key is not null;
     v_rows := array(select u.c from unnest(v_rows, v_ids, v_keys) u(c, id, key) where u.key is null or u.id = any(v_goes));
@@ -422,12 +422,12 @@ begin
       from :schema.ready r where r.lane between v_queue * 64 + 32 and v_queue * 64 + 47 and r.kind = any(p_kinds)
       order by r.lane desc, r.pos limit 1;
     continue when not found;
+    -- As in claim: written off or given up meanwhile, it takes nothing. The worker's row is locked before those of keys, as by who writes it off.
+    continue when p_request <= coalesce(:schema.hold_worker(p_worker), p_request);
     if v_job.key is not null then
       perform from :schema.ready r where r.id = v_job.id for update skip locked;
       continue when not found or cardinality(:schema.admit(v_queue, array[v_job.id], array[v_job.key], array[v_job.due])) = 0;
     end if;
-    -- As in claim: written off or given up meanwhile, it takes nothing.
-    continue when p_request <= coalesce(:schema.hold_worker(p_worker), p_request);
     insert into :schema.claim_request (worker, request, at) values (p_worker, p_request, p_now) on conflict do nothing;
     if not found then return :schema.answer_text(p_worker, p_request); end if;
     if v_job.keyed then
