@@ -67,8 +67,8 @@ export class Pruning {
 
   private async pruneRows({ deadMs, limit }: Retention & { limit: number }): Promise<Part> {
     const [row] = await this.database.run(this.rows, [deadMs * 1_000, limit])
-    const { dead, keys, fences, workers } = row as Record<string, number>
-    return { deleted: dead! + keys! + fences! + workers!, more: Math.max(dead!, fences!) >= limit }
+    const { dead, keys, fences, workers, permits } = row as Record<string, number>
+    return { deleted: dead! + keys! + fences! + workers!, more: Math.max(dead!, fences!, permits!) >= limit }
   }
 
   private async pruneKeys(limit: number): Promise<Part> {
