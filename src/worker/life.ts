@@ -118,7 +118,10 @@ export class Life {
     this.opening = opening
     opening.done = this.open(ready, over.signal).then(() => {
       this.opening = undefined
-      if (this.wanted) this.live()
+      if (!this.wanted) return
+      // Stopped and started again while it was waited for.
+      if (over.signal.aborted) this.begin()
+      else this.live()
     })
   }
 
