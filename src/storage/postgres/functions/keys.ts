@@ -40,7 +40,9 @@ $$;
 -- permit of their key now. Those that find none are blocked. Neither happens to those whose key is in other hands at this
 -- moment: nobody waits for a key here, so that claims cannot wait for each other. Lock first, look second: what was
 -- decided about a key before the lock was ours has been committed, and is seen by the statement that decides.
-create or replace function :schema.admit(p_queue int, p_ids uuid[], p_keys text[], p_dues bigint[]) returns uuid[] language plpgsql as $$
+create or replace function :schema.admit(p_queue int, p_ids uuid[], p_keys text[], p_dues bigint[]) returns uuid[] language plpgsql
+-- Each key is met with each job else: nobody knows how many there are when the plan is made.
+set enable_nestloop = off as $$
 #variable_conflict use_column
 declare
   v_keys text[] := array(select distinct k.key from unnest(p_keys) k(key));
@@ -51,7 +53,7 @@ begin
   -- as these locks lie in memory that all sessions share.
   insert into :schema.permit (queue, key)
     select p_queue, m.key from (select k.key from unnest(v_keys) k(key)
-      where not exists (select from :schema.permit p where p.queue = p_queue and p.key = k.key) limit 64) m
+      except select p.key from :schema.permit p where p.queue = p_queue and p.key = any(v_keys) limit 200) m
      where pg_try_advisory_xact_lock(hashtextextended(':schema_text key ' || p_queue || ' ' || m.key, 0))
     on conflict do nothing;
   v_locked := array(select l.key from (select p.key from :schema.permit p where p.queue = p_queue and p.key = any(v_keys)
@@ -76,7 +78,7 @@ begin
       from c left join f on f.key = c.key),
   t as (update :schema.permit p set holders = p.holders || n.ids
     from (select v.key, array_agg(v.id order by v.o) as ids from v where v.goes and not v.holds group by v.key) n
-   where p.queue = p_queue and p.key = n.key),
+   where p.queue = p_queue and p.key = any(v_locked) and p.key = n.key),
   x as (delete from :schema.ready r where r.id = any(array(select v.id from v where not v.goes)) returning r.*),
   b as (insert into :schema.delayed (lane, bytes, due, id, kind, payload, spec, history, enqueued)
     select (x.lane / 64) * 64 + case when x.lane & 48 = 32 then 48 else 16 end + x.lane % 16, x.bytes, coalesce(x.due, x.pos), x.id, x.kind, x.payload, x.spec, x.history,
@@ -88,19 +90,20 @@ end $$;
 -- These jobs hold no permits of their keys any more; what they blocked is ready again, at the front. The arrays name a job
 -- each. Keys are locked in one order by all who wait for them.
 create or replace function :schema.release(p_queues int[], p_keys text[], p_ids uuid[]) returns void language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off as $$
 #variable_conflict use_column
 declare
   v_queues int[];
 begin
-  perform from :schema.permit p where (p.queue, p.key) in (select u.queue, u.key from unnest(p_queues, p_keys) u(queue, key))
+  perform from :schema.permit p where p.queue = any(p_queues) and p.key = any(p_keys)
+      and (p.queue, p.key) in (select u.queue, u.key from unnest(p_queues, p_keys) u(queue, key))
     order by p.queue, p.key for no key update;
   with g as materialized (select u.queue, u.key, coalesce(array_agg(u.id) filter (where u.id is not null), '{}') as ids from unnest(p_queues, p_keys, p_ids) u(queue, key, id) group by u.queue, u.key),
   p as materialized (
     select p.queue, p.key, p.holders, array(select h.id from unnest(p.holders) with ordinality h(id, o) where h.id <> all(g.ids) order by h.o) as rest,
         coalesce(:schema.permits_of(p.queue, p.key), 10000) as most
-      from :schema.permit p join g on g.queue = p.queue and g.key = p.key),
-  u as (update :schema.permit x set holders = p.rest from p where x.queue = p.queue and x.key = p.key and cardinality(p.rest) < cardinality(p.holders)),
+      from :schema.permit p join g on g.queue = p.queue and g.key = p.key where p.queue = any(p_queues) and p.key = any(p_keys)),
+  u as (update :schema.permit x set holders = p.rest from p where x.queue = any(p_queues) and x.key = any(p_keys) and x.queue = p.queue and x.key = p.key and cardinality(p.rest) < cardinality(p.holders)),
   -- Without a lock: who is locked is being ended by somebody, who sees to the next one himself.
   n as (select d.c from p, lateral (select d.ctid as c, d.due, d.id from :schema.delayed d
       where d.lane / 64 = p.queue and d.${IS_BLOCKED} and ${BLOCKED_KEY} = p.key order by d.due, d.id limit greatest(0, p.most - cardinality(p.rest))) d
