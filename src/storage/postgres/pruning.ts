@@ -107,7 +107,8 @@ function rowsText(schema: string): string {
       and not exists (select from ${schema}.lease l where l.worker = w.id) for update skip locked)) returning 1),
     k as (delete from ${schema}.idle where ctid = any(array(select ctid from ${schema}.idle
       where until < ${schema}.clock() - 60000000 limit $2 for update skip locked)) returning 1)
-    select (select count(*) from d)::int as dead, (select count(*) from i)::int as keys, (select count(*) from r)::int as fences,
-      (select count(*) from w)::int + (select count(*) from k)::int as workers, ${lettersReleased(schema, 'd')} as released,
+    -- First, as keys come before marks of idle workers in the order of locks.
+    select ${lettersReleased(schema, 'd')} as released, (select count(*) from d)::int as dead, (select count(*) from i)::int as keys, (select count(*) from r)::int as fences,
+      (select count(*) from w)::int + (select count(*) from k)::int as workers,
       ${schema}.prune_permits($2::int) as permits`
 }

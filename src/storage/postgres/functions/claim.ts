@@ -196,11 +196,15 @@ declare
   v_goes uuid[];
   v_found int;
 begin
-  with k as materialized (${HEADS})
-  select coalesce(array_agg(a.c order by a.key, a.pos), '{}'), array_agg(a.id order by a.key, a.pos), array_agg(a.name order by a.key, a.pos),
-      array_agg(coalesce(a.due, a.pos) order by a.key, a.pos), count(*)
-    into v_rows, v_ids, v_keys, v_dues, v_found from (
-      ${IN_TURNS.keyed('k', `c, id, pos, due, ${keyText('spec')} as name`)}) a;
+  -- What is beyond the bytes is not asked for: it would hold a permit without running.
+  with k as materialized (${HEADS}),
+  f as (select a.*, sum(a.bytes) over w - a.bytes as before from (
+      ${IN_TURNS.keyed('k', `c, id, bytes, pos, due, ${keyText('spec')} as name`)}) a
+    window w as (order by a.key, a.pos)),
+  n as (select f.* from f where f.before < p_bytes)
+  select coalesce(array_agg(n.c order by n.key, n.pos), '{}'), array_agg(n.id order by n.key, n.pos), array_agg(n.name order by n.key, n.pos),
+      array_agg(coalesce(n.due, n.pos) order by n.key, n.pos), (select count(*) from k)
+    into v_rows, v_ids, v_keys, v_dues, v_found from n;
   if cardinality(array_remove(v_keys, null)) > 0 then
     select :schema.admit(p_lanes[1] / 64, array_agg(u.id order by u.o), array_agg(u.key order by u.o), array_agg(u.due order by u.o)) into v_goes
       from unnest(v_ids, v_keys, v_dues) with ordinality u(id, key, due, o) where u.key is not null;

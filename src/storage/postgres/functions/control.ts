@@ -61,6 +61,8 @@ begin
     end if;
     return query select x.id, 'ended', x.kind, x.queue from :schema.ended x where x.id = any(p_ids);
     return query select x.id, 'ended', x.kind, x.queue from :schema.dead x where x.id = any(p_ids);
+    -- Last, as keys come after leases in the order of locks.
+    if v_keys is not null then perform :schema.release(v_key_queues, v_keys, v_key_ids); end if;
 end $$;
 
 -- Delayed and retrying jobs, or those of one of these states (null: both), become ready now, at the front of their lanes.

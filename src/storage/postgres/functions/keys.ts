@@ -118,19 +118,20 @@ begin
   if v_queues is not null then perform :schema.hint(v_queues, false); end if;
 end $$;
 
--- The safety net, and what a changed limit sets free: keys that have permits and jobs that wait for them. Those in other
--- hands are left to these, and to the next call. In no order, so that order keys whose first job is ready, and not yet
--- claimed, hide no others.
+-- The safety net, and what a changed limit sets free: keys that have permits and jobs that could take one. An order key whose
+-- first job is ready waits for a claim alone. Those in other hands are left to these, and to the next call.
 create or replace function :schema.free_keys(p_queue int, p_limit int) returns void language plpgsql as $$
 declare
   v_queues int[];
   v_keys text[];
 begin
   select array_agg(k.queue), array_agg(k.key) into v_queues, v_keys from (
-    select p.queue, p.key from :schema.permit p
+    select p.queue, p.key from :schema.permit p, lateral (select d.due, d.id from :schema.delayed d
+        where d.lane / 64 = p.queue and d.${IS_BLOCKED} and ${BLOCKED_KEY} = p.key order by d.due, d.id limit 1) d
      where (p_queue is null or p.queue = p_queue) and cardinality(p.holders) < coalesce(:schema.permits_of(p.queue, p.key), 2147483647)
-       and exists (select from :schema.delayed d where d.lane / 64 = p.queue and d.${IS_BLOCKED} and ${BLOCKED_KEY} = p.key)
-     order by random() limit p_limit for no key update skip locked) k;
+       and (p.key not like 'o%' or not exists (select from :schema.ready r where r.lane / 64 = p.queue and r.spec ->> 'orderKey' is not null
+         and r.spec ->> 'orderKey' = substr(p.key, 2) and (coalesce(r.due, r.pos), r.id) < (d.due, d.id)))
+     limit p_limit for no key update of p skip locked) k;
   if v_keys is not null then perform :schema.release(v_queues, v_keys, array_fill(null::uuid, array[cardinality(v_keys)])); end if;
 end $$;
 

@@ -241,6 +241,29 @@ export const JOB_KEY_CASES: ConformanceCase[] = [
     },
   },
   {
+    name: 'job keys: what is blocked expires, and counts among what waits of its tenant',
+    promise: 'A job that waits for its key is one that waits: for its expiry, and for the depth of its tenant.',
+    needs: ['control', 'inspect'],
+    async run(kit) {
+      await kit.control.limit('q', { depth: { limit: 10, perTenant: 1, kinds: {} } })
+      const [, late] = await kit.enqueue(inOrder('a'), inOrder('a', { tenant: 't', expiresInMs: HOUR_MS }))
+      const worker = await kit.worker()
+      assert.equal((await all(worker)).length, 1)
+      assert.equal(await stateOf(kit, late!), 'blocked')
+      const refused = await kit.store.enqueue([kit.job({ spec: { tenant: 't' } })])
+      assert.deepEqual(
+        refused.map(({ status }) => status),
+        ['full'],
+      )
+      await kit.pass(HOUR_MS + kit.marginMs, worker)
+      assert.deepEqual(
+        (await kit.store.upkeep.expire(9)).map(({ id }) => id),
+        [late],
+      )
+      assert.equal(await stateOf(kit, late!), 'dead')
+    },
+  },
+  {
     name: 'job keys: who leaves the line of a key lets the next one go',
     promise: 'Cancelled, expired or purged, a job that waits holds up nobody behind it.',
     needs: ['control'],
