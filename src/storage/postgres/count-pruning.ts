@@ -92,7 +92,7 @@ function stepText(schema: string, { name, ofState }: CountedTable): string {
           where e.queue = s.queue and ${ofState} and e.ended >= s.since and e.ended <= s.ended and (e.ended, e.id) <= (s.ended, s.id)
           order by e.ended limit $6 for update skip locked) r limit $6),
     o as materialized (select coalesce(array_agg(r.id), '{}') as ids, max(r.ended) as latest from r),
-    d as (delete from ${schema}.${name} e using o where e.id = any(o.ids) and e.ended <= o.latest returning e.*)
+    d as (delete from ${schema}.${name} e using o where e.id = any(o.ids) and e.ended <= o.latest returning ${name === 'dead' ? 'e.id, e.queue, e.spec' : '1'})
     select (select count(*) from d)::int as deleted, ${name === 'dead' ? `${lettersReleased(schema, 'd')} as released, ` : ''}coalesce((select json_agg(json_build_object('queue', g.queue, 'state', g.state, 'us', g.us::text))
       from (select r.queue, r.state, ${us('max(r.ended)')} as us from r group by r.queue, r.state) g), '[]') as reached`
 }
