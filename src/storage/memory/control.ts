@@ -50,7 +50,11 @@ export function controlOf(state: MemoryState): Control {
       if (limits.intake !== undefined && !isSameRate(limits.intake, row.limits.intake)) row.arrivals = FULL
       row.limits = { ...row.limits, ...limits }
       // What a lower limit of keys has blocked.
-      if (limits.perKey !== undefined) toFronts(state, state.jobs.permits.free(queue, limits.perKey))
+      if (limits.perKey !== undefined)
+        toFronts(
+          state,
+          state.jobs.permits.free(() => row.limits.perKey, queue),
+        )
       state.hints.tell(queue)
     },
     purge: async (queue, limit) => purge(state, queue, limit),

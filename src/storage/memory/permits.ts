@@ -61,9 +61,10 @@ export class Permits {
     return next
   }
 
-  /** What may be ready: of each key of the queue that has permits. */
-  free(queue: string, limit: KeyLimit | null): JobRow[] {
-    return [...this.rows.values()].flatMap((row) => (row.queue === queue ? nextOf(row, limit) : []))
+  /** What may be ready: of each key that has permits, of one queue or of all. */
+  free(limitOf: (queue: string) => KeyLimit | null, queue?: string): JobRow[] {
+    const rows = [...this.rows.values()].filter((row) => queue === undefined || row.queue === queue)
+    return rows.flatMap((row) => nextOf(row, limitOf(row.queue)))
   }
 
   /** For those who look at all that is there. */

@@ -4,7 +4,7 @@ import { nextDueMs } from './claim.js'
 import { mayRun } from './enqueue.js'
 import type { JobRow } from './jobs.js'
 import type { KeyRow } from './keys.js'
-import { type MemoryState, release, withEntry } from './state.js'
+import { type MemoryState, release, toFronts, withEntry } from './state.js'
 
 export function upkeepOf(state: MemoryState): Upkeep {
   return {
@@ -41,7 +41,10 @@ function expire(state: MemoryState, limit: number): MovedJob[] {
     job.history = withEntry(job, { outcome: 'expired', note: 'not started in time' }, now)
     state.jobs.toDead(job, 'expired', now)
   }
-  release(state, late)
+  const limitOf = (queue: string) => state.queues.get(queue).limits.perKey
+  state.jobs.permits.release(late, limitOf)
+  // As the net of the other store does: what has a permit by now may be ready, whoever was ready before it.
+  toFronts(state, state.jobs.permits.free(limitOf))
   return late.map(movedJob)
 }
 
