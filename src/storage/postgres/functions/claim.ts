@@ -34,20 +34,20 @@ interface Source {
   readonly guard: string
 }
 
-/** The first ones of each lane, as far as nobody else has them. */
-const HEADS = `
+/** The first ones of each lane, as far as nobody else has them. `more`: columns beside those that each claim needs. */
+const heads = (more = '') => `
     select s.* from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
-      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, h.due, h.id, h.spec from :schema.ready h
+      lateral (select h.ctid as c, h.lane, h.bytes, h.pos, h.due${more} from :schema.ready h
         where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota for update skip locked) s`
 
 // Subqueries of their own are run only when they are come to: the heads are read again only by a claim that fell short.
-const MORE_HEADS = (found: string) => `${found} < (select sum(q) from unnest(p_quotas) q)
+const moreHeads = (found: string) => `${found} < (select sum(q) from unnest(p_quotas) q)
       and ${found} < (select count(*) from unnest(p_lanes, p_cursors, p_quotas) t(lane, cur, quota),
         lateral (select from :schema.ready h where h.lane = t.lane and h.pos >= t.cur and h.kind = any(p_kinds) order by h.pos limit t.quota) h)`
 
 const OF_LANES: Source = {
-  rows: HEADS,
-  left: MORE_HEADS('(select n from kc)'),
+  rows: heads(),
+  left: moreHeads('(select n from kc)'),
   // Seen by the very statement that sees the first job with a key.
   guard: ':schema.is_keyed_since(p_lanes[1] / 64) or ',
 }
@@ -56,7 +56,7 @@ const OF_LANES: Source = {
 const ADMITTED: Source = {
   rows: `
     select h.ctid as c, h.lane, h.bytes, h.pos, h.due from :schema.ready h where h.ctid = any(v_rows)`,
-  left: `v_found > cardinality(v_rows) or v_found < (select sum(q) from unnest(p_quotas) q) and ${MORE_HEADS('v_found')}`,
+  left: `v_found > cardinality(v_rows) or ${moreHeads('v_found')}`,
   guard: '',
 }
 
@@ -197,7 +197,7 @@ declare
   v_found int;
 begin
   -- What is beyond the bytes is not asked for: it would hold a permit without running.
-  with k as materialized (${HEADS}),
+  with k as materialized (${heads(', h.id, h.spec')}),
   f as (select a.*, sum(a.bytes) over w - a.bytes as before from (
       ${IN_TURNS.keyed('k', `c, id, bytes, pos, due, ${keyText('spec')} as name`)}) a
     window w as (order by a.key, a.pos)),
